@@ -12,6 +12,7 @@ mod rebuild;
 #[cfg(test)]
 mod samples;
 pub mod saturation;
+pub mod search;
 mod shell;
 pub mod sysbench;
 pub mod terminal;

@@ -18,6 +18,8 @@ mod reported;
 mod roles;
 mod runs;
 mod saturation;
+mod scatter;
+mod search;
 mod sections;
 mod spark;
 mod statements;
@@ -40,6 +42,7 @@ pub use pivot::{Pivot, pivot};
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 pub use saturation::saturation;
+pub use search::{search, search_trial};
 pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{COMMANDS, HELP};
 use crate::definitions::{
     COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH, TABLE,
-    WAIVE, means_something,
+    WAIVE, means_something, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -113,6 +113,7 @@ fn takes(name: &str) -> (Words, &'static [Opt]) {
         "sysbench" => (Words::Sysbench, SYSBENCH),
         "completions" => (Words::Shell, &[]),
         "help" => (Words::Topic, &[]),
+        "search" => (Words::Workload, search()),
         _ => (Words::Workload, RUN),
     }
 }

@@ -70,6 +70,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
         force: true,
         gate: true,
         fail_if: vec!["p99.99 > 20ms".to_owned(), "rate < 1000/s".to_owned()],
+        trial: None,
     };
     for plan in [plan, RecordPlan::default()] {
         let mut own = Vec::new();

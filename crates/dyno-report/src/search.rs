@@ -1,0 +1,290 @@
+//! A search for the highest load that keeps a promise: what was tried, and what was found.
+
+use dyno_stats::Bounds;
+use dyno_stats::search::{self as stats, Class, Found, Outcome, Purpose};
+use serde::Serialize;
+
+/// What a search varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Searched {
+    /// Events per second of an open loop.
+    Rate,
+    /// Sessions of a closed loop.
+    Sessions,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The bounds are within the width, and the lower one is confirmed.
+    Found,
+    /// The greatest load that may be offered kept the promise.
+    Ceiling,
+    /// The least load broke it.
+    Floor,
+    /// No load was confirmed.
+    Unconfirmed,
+    /// The load generator was the limit.
+    Refused,
+    /// As many trials as are allowed decided nothing.
+    Exhausted,
+    /// The user ended it.
+    Interrupted,
+    /// A run failed.
+    Failed,
+}
+
+impl From<stats::Ending> for SearchEnd {
+    fn from(ending: stats::Ending) -> Self {
+        match ending {
+            stats::Ending::Bounded => Self::Found,
+            stats::Ending::Ceiling => Self::Ceiling,
+            stats::Ending::Floor => Self::Floor,
+            stats::Ending::Unconfirmed => Self::Unconfirmed,
+            stats::Ending::Refused => Self::Refused,
+            stats::Ending::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+/// Two loads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The smaller.
+    pub low: f64,
+    /// The greater.
+    pub high: f64,
+}
+
+impl From<Bounds> for Range {
+    fn from(bounds: Bounds) -> Self {
+        Self {
+            low: bounds.low,
+            high: bounds.high,
+        }
+    }
+}
+
+/// What a load, or a trial of it, is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// It kept the promise.
+    Keeps,
+    /// It broke the promise.
+    Breaks,
+    /// Of a load: its trials are too few to tell.
+    Undecided,
+    /// Of a trial: it says nothing about the server.
+    Void,
+}
+
+/// A load with its votes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadVotes {
+    /// Events per second, or sessions.
+    pub load: f64,
+    /// What it is in the end.
+    pub judged: Judgement,
+    /// Votes for the promise kept.
+    pub good: usize,
+    /// Votes for the promise broken.
+    pub bad: usize,
+    /// Confirming trials that kept it.
+    pub confirmed: usize,
+    /// Confirming trials that broke it.
+    pub broken: usize,
+    /// Events per second that are correctly answered in time; only where rates are searched.
+    pub goodput_per_s: Option<f64>,
+}
+
+/// A trial: a recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchTrial {
+    /// From 1.
+    pub number: usize,
+    /// The run's number in the results file; `None` where it is not kept.
+    pub run: Option<i64>,
+    /// Events per second offered, or sessions.
+    pub load: f64,
+    /// Whether it is one of those that confirm.
+    pub confirms: bool,
+    /// What came of it.
+    pub judged: Judgement,
+    /// The share of the events that were not answered correctly in time; `None` of a void one.
+    pub late_share: Option<f64>,
+    /// Events that ended, per second.
+    pub events_per_s: f64,
+    /// Why it is void, or which promise it broke beside that of the first percentile; perhaps empty.
+    pub why: String,
+}
+
+/// A run of the closed loop before the search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClimbStep {
+    /// Sessions.
+    pub sessions: u32,
+    /// The run's number in the results file.
+    pub run: Option<i64>,
+    /// Events per second.
+    pub events_per_s: f64,
+    /// The share of events that took longer than the promise allows.
+    pub late_share: f64,
+}
+
+/// How a search is conducted: its promise, and how surely the answer is looked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchPlan {
+    /// The level of the factor `search` of its runs.
+    pub name: String,
+    /// What runs.
+    pub workload: String,
+    /// On which server, as it says itself; perhaps empty.
+    pub server: String,
+    /// As a person reads it, e.g. `p99 < 10 ms`.
+    pub promise: String,
+    /// What is varied.
+    pub searched: Searched,
+    /// Sessions among which the open loop's events are spread; `None` of a closed loop.
+    pub sessions: Option<u32>,
+    /// The share of events that may be late.
+    pub loss_ratio: f64,
+    /// How near the bounds come, as a share of the lower one.
+    pub width: f64,
+    /// Votes on a load.
+    pub votes: u32,
+    /// Further trials that confirm.
+    pub confirming: usize,
+    /// How long a trial measures.
+    pub trial_s: f64,
+    /// What it leaves out before.
+    pub settle_s: f64,
+    /// The greatest load that may be offered, where the load generator's ceiling is known.
+    pub greatest: Option<f64>,
+}
+
+/// A search that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchResult {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// How it was conducted.
+    #[serde(flatten)]
+    pub plan: SearchPlan,
+    /// Why it ended.
+    pub ending: SearchEnd,
+    /// In words, where there is more to say; perhaps empty.
+    pub why: String,
+    /// The highest load that keeps the promise.
+    pub lower: Option<f64>,
+    /// The smallest load that breaks it.
+    pub upper: Option<f64>,
+    /// The lower bound as it was voted, before it was confirmed or refuted.
+    pub voted: Option<f64>,
+    /// Between which loads the limit plausibly lies.
+    pub plausible: Option<Range>,
+    /// Events per second that are correctly answered in time at `lower`.
+    pub goodput_per_s: Option<f64>,
+    /// Whether further trials confirmed `lower`.
+    pub confirmed: bool,
+    /// Each load that was tried, ascending.
+    pub loads: Vec<LoadVotes>,
+    /// Each trial, in the order of time.
+    pub trials: Vec<SearchTrial>,
+    /// The closed loop that said where to begin.
+    pub climb: Vec<ClimbStep>,
+    /// What to know before believing it; whole sentences.
+    pub warnings: Vec<String>,
+    /// How long it took in all.
+    pub elapsed_s: f64,
+}
+
+/// The version of the JSON.
+pub const SCHEMA_VERSION: u32 = 1;
+
+impl SearchResult {
+    /// What a search has found, with what is known of its trials beside that, in the same order.
+    pub fn of(plan: SearchPlan, found: &Found, trials: Vec<SearchTrial>) -> Self {
+        let lower = found.lower.map(|bound| bound.load);
+        let goodput_per_s = match plan.searched {
+            Searched::Rate => found.goodput,
+            Searched::Sessions => lower.and_then(|load| median_rate(&trials, load)),
+        };
+        Self {
+            schema_version: SCHEMA_VERSION,
+            ending: found.ending.map_or(SearchEnd::Interrupted, SearchEnd::from),
+            why: String::new(),
+            lower,
+            upper: found.upper.map(|bound| bound.load),
+            voted: found.voted.0.map(|bound| bound.load),
+            plausible: found.plausible.map(Range::from),
+            goodput_per_s,
+            confirmed: found.confirmed,
+            loads: (found.loads.iter())
+                .map(|tried| LoadVotes::of(tried, plan.searched))
+                .collect(),
+            plan,
+            trials,
+            climb: Vec::new(),
+            warnings: Vec::new(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    /// The votes on a load.
+    pub(crate) fn votes(&self, load: f64) -> Option<&LoadVotes> {
+        self.loads.iter().find(|own| own.load == load)
+    }
+}
+
+/// The median rate of the trials at a load that kept the promise.
+fn median_rate(trials: &[SearchTrial], load: f64) -> Option<f64> {
+    let kept = trials
+        .iter()
+        .filter(|trial| trial.load == load && trial.judged == Judgement::Keeps);
+    dyno_stats::median(&kept.map(|trial| trial.events_per_s).collect::<Vec<_>>())
+}
+
+impl LoadVotes {
+    fn of(tried: &stats::Tried, searched: Searched) -> Self {
+        Self {
+            load: tried.load,
+            judged: match tried.class {
+                Class::Lower => Judgement::Keeps,
+                Class::Upper => Judgement::Breaks,
+                Class::Undecided => Judgement::Undecided,
+            },
+            good: tried.good,
+            bad: tried.bad,
+            confirmed: tried.confirmed,
+            broken: tried.broken,
+            goodput_per_s: tried.goodput.filter(|_| searched == Searched::Rate),
+        }
+    }
+}
+
+impl SearchTrial {
+    /// The trial of this number, as the search judged it.
+    pub fn of(number: usize, judged: &stats::Judged) -> Self {
+        let (late_share, why) = match &judged.trial.outcome {
+            Outcome::Measured { loss_ratio, .. } => (Some(*loss_ratio), String::new()),
+            Outcome::Void { why } => (None, why.clone()),
+        };
+        Self {
+            number,
+            run: None,
+            load: judged.load,
+            confirms: judged.trial.purpose == Purpose::Confirm,
+            judged: match judged.good {
+                Some(true) => Judgement::Keeps,
+                Some(false) => Judgement::Breaks,
+                None => Judgement::Void,
+            },
+            late_share,
+            events_per_s: 0.0,
+            why,
+        }
+    }
+}
