@@ -1,6 +1,6 @@
 //! A search for the highest load that keeps a promise.
 
-use super::look::{Ink, Look, cut};
+use super::look::{Ink, Look, columns, cut};
 use super::page::Page;
 use super::scatter::Scatter;
 use crate::number::{length, rate, thousands};
@@ -8,6 +8,8 @@ use crate::search::{Judgement, Range, SearchEnd, SearchPlan, SearchResult, Searc
 
 /// How high the picture is, in lines.
 const HEIGHT: usize = 9;
+/// The longest word for what came of a trial.
+const WORD: usize = "breaks".len();
 /// Wider than this no picture says more.
 const WIDTH_MAX: usize = 100;
 
@@ -61,34 +63,39 @@ pub fn search_trial(
         Judgement::Keeps => (Ink::Good, "keeps"),
         _ => (Ink::Notable, "breaks"),
     };
-    let mut tail = match bounds {
-        (None, None) => String::new(),
-        (low, high) => {
-            let of = plan.searched;
-            format!("  bounds {} … {}", bound(of, low), bound(of, high))
-        }
-    };
-    if trial.confirms {
-        tail = "  to confirm".to_owned();
-    }
-    if !trial.why.is_empty() {
-        tail = format!("  {}", trial.why);
-    }
     let before = format!("{head}  late {:>7}  ", share(late));
-    let room = look.width().saturating_sub(before.chars().count() + 6);
-    let tail = cut(&look.clean(&tail), room);
-    let tail = tail.trim_end();
-    let pad = if tail.is_empty() {
-        ""
-    } else {
-        &"      "[word.len()..]
+    let room = look.width().saturating_sub(before.chars().count() + WORD);
+    let tail = look.clean(&beside(trial, plan.searched, bounds, room));
+    let pad = match tail.is_empty() {
+        true => String::new(),
+        false => " ".repeat(WORD - word.len()),
     };
     format!(
         "{}{}{pad}{}",
         look.clean(&before),
         look.paint(ink, word),
-        look.paint(Ink::Faint, tail)
+        look.paint(Ink::Faint, &tail)
     )
+}
+
+/// What stands beside what came of a trial: what else it broke, or the bounds that are known.
+fn beside(
+    trial: &SearchTrial,
+    of: Searched,
+    bounds: (Option<f64>, Option<f64>),
+    room: usize,
+) -> String {
+    let known = format!("{} … {}", bound(of, bounds.0), bound(of, bounds.1));
+    let text = match (&*trial.why, trial.confirms, bounds) {
+        ("", true, _) => "  to confirm".to_owned(),
+        ("", false, (None, None)) => return String::new(),
+        ("", ..) => format!("  bounds {known}"),
+        (why, ..) => format!("  {why}"),
+    };
+    match columns(&text) <= room || !trial.why.is_empty() || trial.confirms {
+        true => cut(&text, room),
+        false => cut(&format!("  {known}"), room),
+    }
 }
 
 /// The answer, with its interval.
@@ -192,7 +199,7 @@ fn trials(found: &SearchResult) -> String {
         length(plan.settle_s),
         length(found.elapsed_s.round()),
         plan.votes,
-        share(plan.width)
+        allowed(plan.width)
     )
 }
 
@@ -252,7 +259,9 @@ fn picture(found: &SearchResult, page: &mut Page) {
     }
     // A hundredth of what is allowed is as good as nothing.
     let least = plan.loss_ratio / 100.0;
-    let up = |share: f64| (share.max(least) / least).ln() / (1.0 / least).ln();
+    let shares = points.iter().map(|(_, share)| *share);
+    let most = shares.fold(10.0 * plan.loss_ratio, f64::max).min(1.0);
+    let up = |share: f64| (share.max(least) / least).ln() / (most / least).ln();
     let right = |load: f64| (load - low) / (high - low);
     let mut plane = Scatter::new(page.body_width().min(WIDTH_MAX), HEIGHT);
     for (load, share) in &points {
@@ -263,8 +272,8 @@ fn picture(found: &SearchResult, page: &mut Page) {
     let last = lines.len() - 1;
     for (row, line) in lines.iter().enumerate() {
         let label = match row {
-            0 => "late    100 %".to_owned(),
-            row if row == limit => format!("{:>13}", share(plan.loss_ratio)),
+            0 => format!("late {:>8}", share(most)),
+            row if row == limit => format!("{:>13}", allowed(plan.loss_ratio)),
             row if row == last => format!("{:>13}", "0 %"),
             _ => String::new(),
         };
@@ -331,7 +340,12 @@ fn bound(of: Searched, value: Option<f64>) -> String {
     }
 }
 
-/// A share in percent, to two digits from a hundredth on.
+/// A share that was chosen, in percent.
+fn allowed(share: f64) -> String {
+    format!("{} %", (share * 1e8).round() / 1e6)
+}
+
+/// A share that was measured, in percent, to two digits from a hundredth on.
 fn share(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 0.005 => "0 %".to_owned(),

@@ -224,7 +224,9 @@ pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPro
 
 /// How many events took longer, from the distribution of all.
 fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
-    let total = record.operations.first()?.total.as_ref()?;
+    let mut all = record.operations.iter();
+    let events = all.find(|operation| operation.name == "event")?;
+    let total = events.total.as_ref()?;
     let histogram = match open {
         true => &total.response,
         false => &total.service,
