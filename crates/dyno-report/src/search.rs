@@ -260,7 +260,10 @@ impl LoadVotes {
             bad: tried.bad,
             confirmed: tried.confirmed,
             broken: tried.broken,
-            goodput_per_s: tried.goodput.filter(|_| searched == Searched::Rate),
+            // 0 where too little was measured to tell.
+            goodput_per_s: tried
+                .goodput
+                .filter(|goodput| searched == Searched::Rate && *goodput > 0.0),
         }
     }
 }

@@ -192,13 +192,18 @@ fn trials(found: &SearchResult) -> String {
         0 => String::new(),
         void => format!(", {void} of them void"),
     };
+    let settle = match plan.settle_s > 0.0 {
+        true => format!(", after {} to settle", length(plan.settle_s)),
+        false => String::new(),
+    };
+    let votes = match plan.votes {
+        1 => "one vote".to_owned(),
+        votes => format!("up to {votes} votes"),
+    };
     format!(
-        "{count} of {} each{void}, after {} to settle, in {}; up to {} votes on a load, bounds \
-         within {}",
+        "{count} of {} each{void}{settle}, in {}; {votes} on a load, bounds within {}",
         length(plan.trial_s),
-        length(plan.settle_s),
         length(found.elapsed_s.round()),
-        plan.votes,
         allowed(plan.width)
     )
 }
@@ -207,13 +212,22 @@ fn votes(found: &SearchResult, at: f64) -> Option<String> {
     let own = found.votes(at)?;
     let mut parts = Vec::new();
     if own.good + own.bad > 0 {
-        parts.push(format!("{} votes keep, {} break", own.good, own.bad));
-    }
-    if own.broken > own.confirmed {
+        let votes = if own.good + own.bad == 1 {
+            "vote"
+        } else {
+            "votes"
+        };
         parts.push(format!(
-            "of {} further trials {} break",
-            own.confirmed + own.broken,
-            own.broken
+            "{} of {} {votes} keep",
+            own.good,
+            own.good + own.bad
+        ));
+    }
+    if own.broken > 0 && own.judged == Judgement::Breaks {
+        parts.push(format!(
+            "{} of {} further trials",
+            own.confirmed,
+            own.confirmed + own.broken
         ));
     }
     let text = format!("{}: {}", load(found.plan.searched, at), parts.join("; "));

@@ -65,6 +65,9 @@ fn the_guide_tells_of_every_option_of_a_search() {
     }
     for (name, _) in NOT_OF_SEARCHES {
         assert!(RUN.iter().any(|opt| opt.name == name), "--{name}");
-        assert!(guide.contains(&format!("`--{name}`")), "docs/search.md: --{name}");
+        assert!(
+            guide.contains(&format!("`--{name}`")),
+            "docs/search.md: --{name}"
+        );
     }
 }
