@@ -18,3 +18,4 @@ pub mod sysbench;
 pub mod terminal;
 
 pub use rebuild::rebuild;
+pub use shell::word as shell_word;

@@ -117,7 +117,7 @@ pub struct SearchTrial {
     pub late_share: Option<f64>,
     /// Events that ended, per second.
     pub events_per_s: f64,
-    /// Why it is void, or which promise it broke beside that of the first percentile; perhaps empty.
+    /// Why it is void, or what it broke beside the promise of the first percentile; perhaps empty.
     pub why: String,
 }
 

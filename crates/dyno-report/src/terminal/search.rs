@@ -257,7 +257,7 @@ fn confirmed(found: &SearchResult) -> Option<(Ink, String)> {
     }
 }
 
-/// All trials: the load to the right, the share of late events upwards, on a logarithmic scale.
+/// All trials: the load to the right, the share of late events upwards, on logarithmic scales.
 fn picture(found: &SearchResult, page: &mut Page) {
     let plan = &found.plan;
     let points: Vec<(f64, f64)> = (found.trials.iter())
@@ -276,10 +276,9 @@ fn picture(found: &SearchResult, page: &mut Page) {
     let shares = points.iter().map(|(_, share)| *share);
     let most = shares.fold(10.0 * plan.loss_ratio, f64::max).min(1.0);
     let up = |share: f64| (share.max(least) / least).ln() / (most / least).ln();
-    let right = |load: f64| (load - low) / (high - low);
     let mut plane = Scatter::new(page.body_width().min(WIDTH_MAX), HEIGHT);
     for (load, share) in &points {
-        plane.point(right(*load), up(*share));
+        plane.point(right(*load, (low, high)), up(*share));
     }
     let limit = plane.row(up(plan.loss_ratio));
     let lines = plane.lines(limit);
@@ -296,6 +295,12 @@ fn picture(found: &SearchResult, page: &mut Page) {
     axis(found, &plane, (low, high), page);
 }
 
+/// How far a load is from the smallest to the greatest, as a share: the loads of a search are even
+/// by their logarithms.
+fn right(load: f64, (low, high): (f64, f64)) -> f64 {
+    (load / low).ln() / (high / low).ln()
+}
+
 /// Under the picture: where the answer is, and which loads its ends are.
 fn axis(found: &SearchResult, plane: &Scatter, (low, high): (f64, f64), page: &mut Page) {
     let of = found.plan.searched;
@@ -306,7 +311,7 @@ fn axis(found: &SearchResult, plane: &Scatter, (low, high): (f64, f64), page: &m
         " ".repeat(width.saturating_sub(from.len() + to.len()))
     );
     if let Some(lower) = found.lower {
-        let at = plane.column((lower - low) / (high - low));
+        let at = plane.column(right(lower, (low, high)));
         page.line(
             "",
             Ink::Plain,

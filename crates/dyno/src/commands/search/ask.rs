@@ -1,5 +1,6 @@
 //! What a command line of `dyno search` asks for.
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -25,8 +26,7 @@ const SESSIONS: u32 = 64;
 /// The factor that the runs of a search have in common.
 pub const FACTOR: &str = "search";
 
-/// A search that was asked for.
-#[derive(Debug)]
+/// A search that was asked for. Its command line may hold a password.
 pub struct Ask {
     /// What is to be kept.
     pub promise: Promise,
@@ -53,6 +53,16 @@ pub struct Ask {
     pub embedded: bool,
 }
 
+impl fmt::Debug for Ask {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("Ask");
+        shown
+            .field("promise", &self.promise)
+            .field("workload", &self.workload);
+        shown.field("goal", &self.goal).finish_non_exhaustive()
+    }
+}
+
 /// The options of `dyno search` and those of `dyno run` that it refuses.
 fn known() -> Vec<Opt> {
     OF_SEARCHES.iter().chain(RUN).copied().collect()
@@ -66,7 +76,7 @@ impl Ask {
     pub fn read(program: &str, args: &[String]) -> Result<Option<Self>> {
         let known = known();
         let (promise, rest) = without_promise(args, &known)?;
-        let parsed = parse(&rest, &known, Script::Unknown, Grammar::Dyno)?;
+        let mut parsed = parse(&rest, &known, Script::Unknown, Grammar::Dyno)?;
         if parsed.has("help") {
             return Ok(None);
         }
@@ -95,6 +105,8 @@ impl Ask {
         }
         let embedded = target.as_deref().is_none_or(is_embedded) || work.test().is_some();
         let (goal, votes) = goal(&parsed, &promise)?;
+        let workload = workload.clone();
+        parsed.forget_password();
         Ok(Some(Self {
             line: [program.to_owned(), "run".to_owned()]
                 .into_iter()
@@ -103,8 +115,8 @@ impl Ask {
             settle: settings::duration(&parsed, "warmup", SETTLE)?,
             sessions: sessions(&parsed, embedded)?,
             from: from(&parsed, promise.of)?,
-            name: name(&parsed, workload)?,
-            workload: workload.clone(),
+            name: name(&parsed, &workload)?,
+            workload,
             promise,
             goal,
             votes,
@@ -411,77 +423,47 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_told_before_anything_runs() {
         for (args, why) in [
+            ("", "dyno search needs a promise, in quotes"),
+            ("p99", "'p99' is no promise: 'p99' has no '<'"),
+            ("p99>10ms", "is a limit from below"),
+            ("p99<1ms p95<1ms", "are two promises"),
             (
-                &[T, "oltp_point_select"][..],
-                "dyno search needs a promise, in quotes",
-            ),
-            (&[T, "p99 < 10ms"], "dyno search needs a workload"),
-            (
-                &[T, "oltp_point_select", "p99"],
-                "'p99' is no promise: 'p99' has no '<'",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 > 10ms"],
-                "is a limit from below",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "p95 < 1ms"],
-                "are two promises",
-            ),
-            (
-                &["cpu", "p99 < 1ms", "--rate", "5"],
+                "p99<1ms --rate 5",
                 "--rate means nothing to a search: --from",
             ),
+            ("p99<1ms --width 0.5%", "1 % of the events late"),
+            ("p99<1ms --width no", "is no share such as 1%"),
+            ("p99<1ms --votes 0", "--votes must be between"),
+            ("p99<1ms --time 0", "must be above 0"),
+            ("p99<1ms --from 0", "--from must be above 0"),
+            ("p99<1ms --sessions 0", "0 are too many or too few"),
             (
-                &[T, "oltp_point_select", "p99 < 1ms", "--width", "0.5%"],
-                "1 % of the events late",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "--width", "no"],
-                "is no share such as 1%",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "--votes", "0"],
-                "--votes must be between",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "--time", "0"],
-                "must be above 0",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "--from", "0"],
-                "--from must be above 0",
-            ),
-            (
-                &[
-                    T,
-                    "oltp_point_select",
-                    "max sessions with p99 < 1ms",
-                    "-c",
-                    "4",
-                ],
-                "--sessions means nothing to 'max sessions'",
-            ),
-            (
-                &[
-                    T,
-                    "oltp_point_select",
-                    "p99 < 1ms and p50 < 1ms",
-                    "--results",
-                    "none",
-                ],
-                "name a --results file",
-            ),
-            (
-                &[T, "oltp_point_select", "p99 < 1ms", "--factor", "offered=1"],
+                "p99<1ms --factor offered=1",
                 "offered is what the search itself varies",
             ),
-            (&[T, "no_such_workload", "p99 < 1ms"], "no_such_workload"),
         ] {
-            let error = read(args).unwrap_err();
-            assert!(error.is::<crate::options::UsageError>(), "{error}");
-            assert!(error.to_string().contains(why), "{error}");
+            let words = args.split_whitespace();
+            let args: Vec<&str> = [T, "oltp_point_select"].into_iter().chain(words).collect();
+            refused(&args, why);
         }
+        refused(&[T, "p99 < 10ms"], "dyno search needs a workload");
+        refused(&[T, "no_such_workload", "p99 < 1ms"], "no_such_workload");
+        let sessions = "max sessions with p99 < 1ms";
+        refused(
+            &[T, "oltp_point_select", sessions, "-c", "4"],
+            "--sessions means nothing to 'max sessions'",
+        );
+        let two = "p99 < 1ms and p50 < 1ms";
+        refused(
+            &[T, "oltp_point_select", two, "--results", "none"],
+            "name a --results file",
+        );
         assert!(read(&["--help"]).unwrap().is_none());
+    }
+
+    fn refused(args: &[&str], why: &str) {
+        let error = read(args).unwrap_err();
+        assert!(error.is::<crate::options::UsageError>(), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
     }
 }

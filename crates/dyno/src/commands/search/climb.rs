@@ -11,7 +11,7 @@ use super::trial::{Trials, loss_ratio};
 
 /// How long each step measures at most; its warm-up at most as long.
 const STEP: Duration = Duration::from_secs(3);
-/// A step that gains less than this share is the last.
+/// Two steps in a row that gain less than this share, each over all before, are the last.
 const GAIN: f64 = 0.1;
 /// Sessions of the last step of a search for sessions.
 const SESSIONS_MAX: u32 = 1024;
@@ -70,16 +70,20 @@ fn is_last(ask: &Ask, steps: &[ClimbStep]) -> bool {
     let Some((last, before)) = steps.split_last() else {
         return false;
     };
-    let most = before
-        .iter()
-        .map(|step| step.events_per_s)
-        .fold(0.0, f64::max);
-    let gains = last.events_per_s > most * (1.0 + GAIN);
+    let gains = gains(steps) || gains(before);
     let breaks = last.late_share > ask.goal.loss_ratio;
     match ask.promise.of {
         Searched::Rate => !gains || breaks || last.sessions >= ask.sessions,
         Searched::Sessions => breaks || last.sessions >= SESSIONS_MAX,
     }
+}
+
+/// Whether the last step has clearly more throughput than all before it.
+fn gains(steps: &[ClimbStep]) -> bool {
+    steps.split_last().is_some_and(|(last, before)| {
+        let rates = before.iter().map(|step| step.events_per_s);
+        last.events_per_s > rates.fold(0.0, f64::max) * (1.0 + GAIN)
+    })
 }
 
 fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
@@ -120,5 +124,66 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
         loads,
         steps,
         warnings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(promise: &str) -> Ask {
+        let args = [
+            "oltp_point_select",
+            "--target=mysql://root@db/bench",
+            promise,
+        ];
+        let args: Vec<String> = args.map(str::to_owned).into();
+        Ask::read("dyno", &args).unwrap().unwrap()
+    }
+
+    /// Steps of 1, 2, 4 … sessions: rates and shares of late events.
+    fn steps(of: &[(f64, f64)]) -> Vec<ClimbStep> {
+        let step = |(at, &(events_per_s, late_share)): (usize, &(f64, f64))| ClimbStep {
+            sessions: 1 << at,
+            run: None,
+            events_per_s,
+            late_share,
+        };
+        of.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn the_climb_ends_where_more_sessions_gain_nothing_or_break_the_promise() {
+        let rate = ask("p99 < 10ms");
+        let last = |ask: &Ask, of: &[(f64, f64)]| is_last(ask, &steps(of));
+        assert!(last(&rate, &[(0.0, 0.0)]));
+        assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0)]));
+        // One step without a gain may be chance.
+        assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0)]));
+        assert!(last(
+            &rate,
+            &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0), (200.0, 0.0)]
+        ));
+        assert!(last(&rate, &[(100.0, 0.0), (190.0, 0.02)]));
+        let sessions = ask("max sessions with p99 < 10ms");
+        assert!(!last(
+            &sessions,
+            &[(100.0, 0.0), (100.0, 0.0), (100.0, 0.0)]
+        ));
+        assert!(last(&sessions, &[(100.0, 0.0), (100.0, 0.02)]));
+    }
+
+    #[test]
+    fn a_search_begins_where_the_climb_ended() {
+        let ground = from(&ask("p99 < 10ms"), steps(&[(100.0, 0.0), (400.0, 0.3)]));
+        assert_eq!(ground.start, Start::from_knee(400.0));
+        assert_eq!((ground.loads.min, ground.loads.max), (4.0, RATE_MAX));
+        assert!(ground.warnings.is_empty());
+        let sessions = ask("max sessions with p99 < 10ms");
+        let ground = from(&sessions, steps(&[(1.0, 0.0), (1.0, 0.0), (1.0, 0.3)]));
+        assert_eq!(ground.start.candidates, [2.0, 4.0]);
+        let ground = from(&sessions, steps(&[(1.0, 0.5)]));
+        assert_eq!(ground.start.candidates, [1.0]);
+        assert!(ground.warnings[0].contains("had 50.0 % of its events late already"));
     }
 }

@@ -9,6 +9,7 @@ use dyno_core::summary::RunSummary;
 use dyno_core::units::human_seconds;
 use dyno_load::StopSignal;
 use dyno_report::search::{SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched};
+use dyno_report::shell_word;
 use dyno_report::terminal::{Look, search_trial};
 use dyno_stats::search::{Asked, Next, Purpose, Search, SearchError};
 
@@ -307,6 +308,7 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     }
     all.extend(cycles(&of.runs, trial_s));
     all.extend(checkpoints(of));
+    all.extend(trial::waived(&of.runs));
     all.extend(trial::refusals(&of.runs));
     all
 }
@@ -364,11 +366,21 @@ pub fn tell_more(ask: &Ask, found: &SearchResult) {
     };
     let results = match file.to_str() {
         Some(dyno_core::record::RESULTS_FILE) | None => String::new(),
-        Some(file) => format!(" --results {file}"),
+        Some(file) => format!(" --results {}", shell_word(file)),
     };
-    let name = &found.plan.name;
+    let own = shell_word(&format!("{FACTOR}={}", found.plan.name));
+    let figure = ask
+        .promise
+        .latencies
+        .first()
+        .map_or(99.0, |own| own.percentile);
+    // Those that comparisons are made of.
+    let figure = [99.0, 95.0, 50.0]
+        .into_iter()
+        .find(|known| figure >= *known)
+        .unwrap_or(50.0);
     console::note(&format!(
-        "\nIts runs:  dyno table --rows {OFFERED} --figure p99 --where {FACTOR}={name}{results}\n\
-         As a page: dyno report --rows {OFFERED} --where {FACTOR}={name} -o search.html{results}"
+        "\nIts runs:  dyno table --rows {OFFERED} --figure p{figure} --where {own}{results}\n\
+         As a page: dyno report --rows {OFFERED} --where {own} -o search.html{results}"
     ));
 }

@@ -239,12 +239,15 @@ fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     )
 }
 
+/// Whether a check holds the load generator at fault, waived or not.
+fn is_clients(finding: &Finding) -> bool {
+    let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
+    bound.is_some_and(|(_, from)| finding.outcome >= *from)
+}
+
 /// What says that the load generator was the limit.
 fn clients_fault(findings: &[Finding]) -> Option<String> {
-    let at_fault = |finding: &&Finding| {
-        let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
-        finding.waived.is_none() && bound.is_some_and(|(_, from)| finding.outcome >= *from)
-    };
+    let at_fault = |finding: &&Finding| finding.waived.is_none() && is_clients(finding);
     let found = findings
         .iter()
         .filter(at_fault)
@@ -264,6 +267,22 @@ pub fn ceiling(run: &RunSummary) -> Option<f64> {
         .find(|own| own.check == "generator-ceiling")?;
     let number = own.numbers.iter().find(|number| number.name == "ceiling")?;
     number.value.filter(|value| *value > 0.0)
+}
+
+/// In how many trials the load generator was at fault and this was waived.
+pub fn waived(runs: &[RunSummary]) -> Option<String> {
+    let own = |run: &&RunSummary| {
+        let mut findings = run.findings.iter();
+        findings.any(|finding| finding.waived.is_some() && is_clients(finding))
+    };
+    let count = runs.iter().filter(own).count();
+    (count > 0).then(|| {
+        format!(
+            "In {count} of {} trials the load generator was at fault, which was waived: what was \
+             late may be its own.",
+            runs.len()
+        )
+    })
 }
 
 /// Checks that refuse trials and are not of the load generator, with how many trials each.
@@ -361,7 +380,15 @@ mod tests {
         assert_eq!(of("offered-rate", Found::Doubt), None);
         let mut waived = finding("client-cpu", Found::Doubt);
         waived.waived = Some("known".to_owned());
-        assert_eq!(clients_fault(&[waived]), None);
+        assert_eq!(clients_fault(std::slice::from_ref(&waived)), None);
+        let mut runs = vec![RunSummary::default(), RunSummary::default()];
+        assert_eq!(super::waived(&runs), None);
+        runs[1].findings = vec![waived];
+        let told = super::waived(&runs).unwrap();
+        assert!(
+            told.starts_with("In 1 of 2 trials the load generator was at fault"),
+            "{told}"
+        );
         // The names are those of checks that there are.
         for (name, _) in CLIENTS {
             assert!(
