@@ -12,9 +12,11 @@ mod rebuild;
 #[cfg(test)]
 mod samples;
 pub mod saturation;
+pub mod search;
 pub mod sheet;
 mod shell;
 pub mod sysbench;
 pub mod terminal;
 
 pub use rebuild::rebuild;
+pub use shell::word as shell_word;

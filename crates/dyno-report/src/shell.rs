@@ -1,7 +1,7 @@
 //! Words as a shell takes them.
 
 /// A word, between quotes where a shell would take it for something else.
-pub(crate) fn word(text: &str) -> String {
+pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
     match !text.is_empty() && text.chars().all(plain) {
         true => text.to_owned(),

@@ -157,6 +157,20 @@ pub struct Metric {
     pub remark: String,
 }
 
+impl Metric {
+    /// Whether a limit or a table asks for it by this name: of an open loop a latency is the
+    /// response time.
+    pub fn is_called(&self, name: &str) -> bool {
+        const OPEN: (&str, &str) = ("response time, ", "latency, ");
+        let same = |own: &str, name: &str| own.eq_ignore_ascii_case(name);
+        let parts = self
+            .name
+            .strip_prefix(OPEN.0)
+            .zip(name.strip_prefix(OPEN.1));
+        same(&self.name, name) || parts.is_some_and(|(own, name)| same(own, name))
+    }
+}
+
 /// Something that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {

@@ -10,8 +10,10 @@ use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
 use dyno_report::saturation::Saturation;
+use dyno_report::search::SearchResult;
 use dyno_report::terminal::{
-    Look, phases as phases_text, saturation as saturation_text, summary as summary_text,
+    Look, phases as phases_text, saturation as saturation_text, search as search_text,
+    summary as summary_text,
 };
 
 use self::file::Destination;
@@ -143,6 +145,17 @@ impl Output {
     pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| saturation_text(found, look));
+        }
+        self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
+    }
+
+    /// What a search has found: as text, and as JSON.
+    ///
+    /// # Errors
+    /// The file's, once the text has been shown.
+    pub fn write_search(self, found: &SearchResult, look: &Look) -> Result<()> {
+        if self.is_shown() {
+            console::page(look, |look| search_text(found, look));
         }
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }

@@ -18,6 +18,7 @@ mod plan;
 mod record;
 mod remove;
 mod schedules;
+mod search;
 mod secrets;
 mod shards;
 mod statements;

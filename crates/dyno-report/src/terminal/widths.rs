@@ -7,6 +7,8 @@ use super::compare::tests::compared;
 use super::*;
 use crate::saturation::Saturation;
 use crate::saturation::tests::ladder;
+use crate::search::tests as searches;
+use crate::search::{SearchEnd, SearchResult};
 use crate::terminal::look::columns as columns_of;
 use crate::{phases as sequences, samples};
 
@@ -92,6 +94,73 @@ fn a_ladder_of_sessions() {
         "saturate",
         everywhere(|look| { saturation(&Saturation::of(&runs), look) })
     );
+}
+
+#[test]
+fn searches_for_the_highest_load() {
+    let mut rates = searches::of_rates();
+    rates.warnings.push(
+        "The server's own work fell into 3 of 41 trials of 10 s and not into the others, in one of \
+         them so: 1 checkpoint took 30 % of 10 s: the rate was no lower meanwhile than chance \
+         explains. A longer --time has it in each."
+            .into(),
+    );
+    insta::assert_snapshot!("search", everywhere(|look| search(&rates, look)));
+    let sessions = searches::of_sessions();
+    insta::assert_snapshot!(
+        "search_sessions",
+        everywhere(|look| search(&sessions, look))
+    );
+    let refused = searches::refused();
+    insta::assert_snapshot!("search_refused", everywhere(|look| search(&refused, look)));
+    let line = |found: &SearchResult, at: usize, look: &Look| {
+        let bounds = (Some(8_300.0), (at > 3).then_some(8_620.0));
+        search_trial(&found.trials[at], &found.plan, bounds, look)
+    };
+    let mut errors = rates.clone();
+    errors.trials[4].why = "p50 < 2 ms: 57.1 % late, 0.31 % errors".into();
+    insta::assert_snapshot!(
+        "search_trials",
+        everywhere(|look| {
+            let last = rates.trials.len() - 1;
+            let mut lines: Vec<String> = [0, 3, 8, last].map(|at| line(&rates, at, look)).into();
+            lines.push(line(&errors, 4, look));
+            lines.push(line(&refused, refused.trials.len() - 1, look));
+            lines.join("\n")
+        })
+    );
+}
+
+/// The first line says what is known, however the search ended.
+#[test]
+fn each_end_of_a_search_has_its_headline() {
+    let look = Look {
+        columns: PIPE_COLUMNS,
+        ..Look::default()
+    };
+    let headline = |found: &SearchResult| {
+        let text = search(found, &look);
+        text.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let ended = |ending, lower: Option<f64>, upper: Option<f64>| SearchResult {
+        ending,
+        lower,
+        upper,
+        ..searches::of_rates()
+    };
+    let told: Vec<String> = [
+        ended(SearchEnd::Ceiling, Some(70_000.0), None),
+        ended(SearchEnd::Floor, None, Some(90.0)),
+        ended(SearchEnd::Unconfirmed, None, Some(8_000.0)),
+        ended(SearchEnd::Exhausted, Some(8_000.0), Some(9_000.0)),
+        ended(SearchEnd::Interrupted, Some(8_000.0), None),
+        ended(SearchEnd::Interrupted, None, None),
+        ended(SearchEnd::Failed, Some(8_000.0), Some(9_000.0)),
+    ]
+    .iter()
+    .map(headline)
+    .collect();
+    insta::assert_snapshot!("search_ends", told.join("\n"));
 }
 
 #[test]

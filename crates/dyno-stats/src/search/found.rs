@@ -15,7 +15,7 @@ pub struct Found {
     /// The relevant upper bound: the smallest load that breaks the promise.
     pub upper: Option<Bound>,
     /// The relevant bounds as they were voted. They differ from the above where the confirming
-    /// trial at the lower one broke the promise.
+    /// trials did not confirm the lower one.
     pub voted: (Option<Bound>, Option<Bound>),
     /// From a width below `lower` to a width above the upper bound that was voted. Near the limit
     /// votes are a matter of chance: in simulated searches for p99 with the defaults, where p99
@@ -26,7 +26,7 @@ pub struct Found {
     /// all but the allowed share of trials there do not exceed (the draft's Conditional
     /// Throughput). Two searches may differ in it by the goal's loss ratio for no reason.
     pub goodput: Option<f64>,
-    /// Whether a confirming trial at `lower` kept the promise.
+    /// Whether more than half of the confirming trials at `lower` kept the promise.
     pub confirmed: bool,
     /// Each load that was tried, ascending.
     pub loads: Vec<Tried>,
@@ -43,7 +43,7 @@ pub enum Ending {
     Ceiling,
     /// The least load broke the promise.
     Floor,
-    /// The confirming trials broke the promise at one load below the other, too often.
+    /// One load below the other was not confirmed, too often.
     Unconfirmed,
     /// A trial and its repetition were void.
     Refused,

@@ -5,8 +5,9 @@
 //! votes of equal trials as in MLRsearch (draft-ietf-bmwg-mlrsearch-15): one bad trial, or one
 //! lucky one, decides nothing. A load is tried until the rest of its trials cannot change the
 //! vote. The answer lies between the smallest load that broke the promise and the largest below
-//! it that kept it; these come within a width of one another by bisection. One long trial at the
-//! lower one then confirms it, or has the search step down by a width and confirm that.
+//! it that kept it; these come within a width of one another by bisection. Further trials at the
+//! lower one then confirm it by their majority, or have the search step down by a width and confirm
+//! that.
 //!
 //! What is tried next depends on the trials at each load, not on their order, and on how many of
 //! the last ones were void. So a search that was interrupted goes on where it was, once its
@@ -164,8 +165,8 @@ impl Search {
     /// Which trial is wanted now, or what was found.
     pub fn next(&self) -> Next {
         match self.decide() {
-            Wanted::Vote(step) => self.ask(step, Purpose::Vote, self.goal.trial_duration),
-            Wanted::Confirm(step, duration) => self.ask(step, Purpose::Confirm, duration),
+            Wanted::Vote(step) => self.ask(step, Purpose::Vote),
+            Wanted::Confirm(step) => self.ask(step, Purpose::Confirm),
             Wanted::Nothing(ending) => Next::Done(Box::new(self.found(Some(ending)))),
         }
     }
@@ -221,11 +222,11 @@ impl Search {
         }
     }
 
-    fn ask(&self, step: GridStep, purpose: Purpose, duration: Duration) -> Next {
+    fn ask(&self, step: GridStep, purpose: Purpose) -> Next {
         Next::Trial(Asked {
             step,
             load: self.grid.load(step),
-            duration,
+            duration: self.goal.trial_duration,
             purpose,
         })
     }
@@ -249,13 +250,10 @@ impl Search {
             return Wanted::Nothing(Ending::Floor);
         }
         if let (Some(confirm), Some(upper)) = (&self.goal.confirm, upper)
-            && self
-                .tallies
-                .get(&upper)
-                .is_some_and(|tally| tally.broken > 0)
+            && self.confirmation(upper) == Class::Upper
         {
-            let broken = self.tallies.values().filter(|tally| tally.broken > 0);
-            if broken.count() >= confirm.broken_max {
+            let refuted = |tally: &&Tally| tally.confirmation(&self.goal) == Class::Upper;
+            if self.tallies.values().filter(refuted).count() >= confirm.broken_max {
                 return Wanted::Nothing(Ending::Unconfirmed);
             }
             let below = lower.max(Some(self.grid.width_below(upper)));
@@ -272,9 +270,9 @@ impl Search {
 
     /// The end, or the confirmation that it waits for.
     fn confirmed(&self, step: GridStep, ending: Ending) -> Wanted {
-        match &self.goal.confirm {
-            Some(confirm) if !self.is_confirmed(step) => Wanted::Confirm(step, confirm.duration),
-            _ => Wanted::Nothing(ending),
+        match self.goal.confirm.is_some() && !self.is_confirmed(step) {
+            true => Wanted::Confirm(step),
+            false => Wanted::Nothing(ending),
         }
     }
 
@@ -313,15 +311,19 @@ impl Search {
     }
 
     fn is_confirmed(&self, step: GridStep) -> bool {
+        self.confirmation(step) == Class::Lower
+    }
+
+    fn confirmation(&self, step: GridStep) -> Class {
         let tally = self.tallies.get(&step);
-        tally.is_some_and(|tally| tally.confirmed > 0)
+        tally.map_or(Class::Undecided, |tally| tally.confirmation(&self.goal))
     }
 }
 
 /// What a search wants, before it is put into words.
 enum Wanted {
     Vote(GridStep),
-    Confirm(GridStep, Duration),
+    Confirm(GridStep),
     Nothing(Ending),
 }
 

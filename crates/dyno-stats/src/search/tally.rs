@@ -69,12 +69,12 @@ impl Tally {
         self.keep(goal, trial);
     }
 
-    /// A trial that confirms or refutes what was voted.
+    /// A trial that confirms or refutes what was voted. A shorter one only counts against the load.
     pub(super) fn confirm(&mut self, goal: &Goal, trial: Counted) {
-        if trial.good {
-            self.confirmed += 1;
-        } else {
+        if !trial.good {
             self.broken += 1;
+        } else if trial.duration >= goal.trial_duration {
+            self.confirmed += 1;
         }
         self.keep(goal, trial);
     }
@@ -112,14 +112,27 @@ impl Tally {
         }
     }
 
-    /// What the load is in the end: as it was confirmed or refuted, else as it was voted.
-    pub(super) fn class(&self, goal: &Goal) -> Class {
-        if self.broken > 0 {
+    /// What the confirming trials say: more than half of them must keep the promise, whatever those
+    /// that are missing say.
+    pub(super) fn confirmation(&self, goal: &Goal) -> Class {
+        let Some(confirm) = &goal.confirm else {
+            return Class::Undecided;
+        };
+        let whole = (self.confirmed + self.broken).max(confirm.trials);
+        if 2 * self.broken >= whole {
             Class::Upper
-        } else if self.confirmed > 0 {
+        } else if 2 * self.confirmed > whole {
             Class::Lower
         } else {
-            self.voted(goal)
+            Class::Undecided
+        }
+    }
+
+    /// What the load is in the end: as it was confirmed or refuted, else as it was voted.
+    pub(super) fn class(&self, goal: &Goal) -> Class {
+        match self.confirmation(goal) {
+            Class::Undecided => self.voted(goal),
+            class => class,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Purpose, Search, Start};
+use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Search, Start};
 
 use super::Source;
 use super::cases::{Asked as Share, Case};
@@ -32,7 +32,7 @@ pub const NOISY: Server = Server {
 impl Server {
     /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in
     /// a queue of one server.
-    fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
+    pub fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
         if load >= CAPACITY {
             return (1.0 - CAPACITY / load).max(0.5);
         }
@@ -43,17 +43,10 @@ impl Server {
         0.01f64.powf(1.0 / p99)
     }
 
-    /// A trial. The confirming one is as long as ten others, and loses what they lose together.
+    /// A trial.
     pub fn measure(self, source: &mut Source, asked: &Asked) -> Outcome {
-        let parts = match asked.purpose {
-            Purpose::Vote => 1,
-            Purpose::Confirm => 10,
-        };
-        let lost: f64 = (0..parts)
-            .map(|_| self.loss_ratio(source, asked.load))
-            .sum();
         Outcome::Measured {
-            loss_ratio: lost / f64::from(parts),
+            loss_ratio: self.loss_ratio(source, asked.load),
             duration: asked.duration,
             kept: true,
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{COMMANDS, HELP};
 use crate::definitions::{
     COMPARE, DOCTOR, EXPORT, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH,
-    TABLE, WAIVE, means_something,
+    TABLE, WAIVE, means_something, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -116,6 +116,7 @@ fn takes(name: &str) -> (Words, &'static [Opt]) {
         "sysbench" => (Words::Sysbench, SYSBENCH),
         "completions" => (Words::Shell, &[]),
         "help" => (Words::Topic, &[]),
+        "search" => (Words::Workload, search()),
         _ => (Words::Workload, RUN),
     }
 }

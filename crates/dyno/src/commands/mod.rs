@@ -24,6 +24,7 @@ mod rm;
 mod run;
 mod runs;
 mod saturate;
+mod search;
 mod server;
 mod show;
 pub mod sysbench;
@@ -49,6 +50,7 @@ Usage: dyno <command> …
   cleanup WORKLOAD    drop the workload's tables
   warmup WORKLOAD     have the server read the workload's tables, if the workload can
   saturate WORKLOAD   more and more sessions: what they add, what they cost, and the knee
+  search WORKLOAD     the highest rate, or the most sessions, that keeps e.g. 'p99 < 10ms'
   calibrate WORKLOAD  how much the client could do if the server cost nothing
 
   show [RUN]          a run's summary again, from the results file; --findings has all checks
@@ -79,7 +81,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "run",
     "prepare",
     "check",
@@ -87,6 +89,7 @@ const COMMANDS: [&str; 23] = [
     "warmup",
     "calibrate",
     "saturate",
+    "search",
     "show",
     "report",
     "compare",
@@ -117,6 +120,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
     match command.as_str() {
         "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" | "calibrate"
         | "saturate" => run::main(args, &command),
+        "search" => search::main(&args),
         "show" => show::main(&args[2..]),
         "report" => report::main(&args[2..]),
         "export" => export::main(&args[2..]),
@@ -182,7 +186,7 @@ fn help_on(args: Vec<String>, topic: String) -> Result<u8> {
 }
 
 /// What commands are called elsewhere.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 9] = [
     ("bench", "run"),
     ("benchmark", "run"),
     ("load", "prepare"),
@@ -191,6 +195,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("diff", "compare"),
     ("html", "report"),
     ("test", "run"),
+    ("findmax", "search"),
 ];
 
 fn unknown(word: &str) -> anyhow::Error {

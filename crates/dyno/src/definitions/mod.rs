@@ -2,11 +2,13 @@
 
 mod lab;
 mod results;
+mod search;
 mod server;
 mod sysbench;
 
 pub use lab::LAB;
 pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
+pub use search::{NOT_OF_SEARCHES, OF_SEARCHES, search};
 pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};
 
@@ -108,6 +110,7 @@ pub fn means_something(command: &str, opt: &Opt) -> bool {
         "saturate" => opt.name != "sessions",
         "run" => !OF_LADDERS.contains(&opt.name),
         "calibrate" => !OF_RESULTS.contains(&opt.name),
+        "search" => !NOT_OF_SEARCHES.iter().any(|(name, _)| *name == opt.name),
         _ => !OF_LADDERS.contains(&opt.name) && !OF_RUNS.contains(&opt.name),
     }
 }

@@ -1,6 +1,6 @@
 //! The guide's list of options against their definitions.
 
-use super::RUN;
+use super::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
 
 const GUIDE: &str = include_str!("../../../../docs/options.md");
 
@@ -52,5 +52,22 @@ fn the_guide_gives_defaults_values_and_letters_as_help_does() {
         if let Some(letter) = opt.short {
             assert!(row.contains(&format!("`-{letter}`")), "-{letter}: {row}");
         }
+    }
+}
+
+#[test]
+fn the_guide_tells_of_every_option_of_a_search() {
+    let guide = include_str!("../../../../docs/search.md");
+    for opt in OF_SEARCHES {
+        let value = opt.value.map_or(String::new(), |value| format!(" {value}"));
+        let row = format!("| `--{}{value}` |", opt.name);
+        assert_eq!(guide.matches(&row).count(), 1, "docs/search.md: {row}");
+    }
+    for (name, _) in NOT_OF_SEARCHES {
+        assert!(RUN.iter().any(|opt| opt.name == name), "--{name}");
+        assert!(
+            guide.contains(&format!("`--{name}`")),
+            "docs/search.md: --{name}"
+        );
     }
 }

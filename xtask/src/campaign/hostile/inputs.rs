@@ -58,12 +58,13 @@ impl Input {
     }
 }
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "prepare",
     "check",
     "cleanup",
     "saturate",
+    "search",
     "calibrate",
     "show",
     "list",

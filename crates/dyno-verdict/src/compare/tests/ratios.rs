@@ -86,3 +86,15 @@ fn the_median_has_an_interval_within_one_run() {
     let (low, high) = (median.low.unwrap(), median.high.unwrap());
     assert!(low < 0.8 && 0.8 < high && high < 1.0, "{median:?}");
 }
+
+/// Who limits `p99`, or asks for it in a table, means what an open loop calls the response time.
+#[test]
+fn metrics_go_by_the_names_that_limits_have() {
+    let comparison = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);
+    let mut own = comparison.metrics[0].clone();
+    own.name = "response time, p99".to_owned();
+    assert!(own.is_called("latency, p99") && own.is_called("Response time, p99"));
+    assert!(!own.is_called("latency, p95") && !own.is_called("events"));
+    own.name = "latency, p99".to_owned();
+    assert!(own.is_called("latency, P99") && !own.is_called("response time, p99"));
+}

@@ -14,7 +14,7 @@ use dyno_load::StopSignal;
 use dyno_results::{ExperimentHead, TrialRow};
 use dyno_server::{Home, Kind, Settings};
 
-use super::{line, vary};
+use super::{host, line, vary};
 use crate::commands::run::{self, Within};
 use crate::commands::target::hide_password;
 use crate::options::Parsed;
@@ -148,6 +148,9 @@ impl Lab {
                 Err(error) => add(error.to_string()),
                 Ok(kind) => {
                     if let Err(error) = check_settings(cell, kind.as_ref(), &home) {
+                        add(error.to_string());
+                    }
+                    if let Err(error) = check_host(cell, kind.as_ref(), &home) {
                         add(error.to_string());
                     }
                     if let Err(error) = self.try_lines(cell, kind.as_ref()) {
@@ -300,6 +303,22 @@ fn hide_passwords(experiment: &Experiment) {
     }
 }
 
+/// Whether the host can do what a cell asks of it.
+fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
+    let limits = host::limits(&cell.effective.host)?;
+    let place = host::place(&cell.effective.place)?;
+    if kind.is_none() && !(limits.is_empty() && place.is_none()) {
+        return Err(anyhow!(
+            "limits of the host and file systems need a server that Dyno starts"
+        ));
+    }
+    limits.check(home).map_err(|error| anyhow!("{error}"))?;
+    if let Some(place) = &place {
+        place.check(home).map_err(|error| anyhow!("{error}"))?;
+    }
+    Ok(())
+}
+
 fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     let server = &cell.effective.server;
     let Some(kind) = kind else {
@@ -401,12 +420,6 @@ fn unsupported(experiment: &Experiment) -> Vec<String> {
     }
     if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
         say("a command beside the load");
-    }
-    if any(&|cell| !cell.effective.host.is_empty()) {
-        say("limits of the host");
-    }
-    if any(&|cell| !cell.effective.place.is_empty()) {
-        say("file systems");
     }
     if any(&|cell| cell.effective.load.workload.is_none()) {
         wrong.push("[load] names no workload".to_owned());

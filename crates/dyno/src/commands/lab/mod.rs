@@ -2,6 +2,8 @@
 
 mod definition;
 mod figures;
+mod host;
+mod images;
 mod line;
 mod plan;
 mod progress;

@@ -8,25 +8,20 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
 use dyno_core::units::human_size;
-use dyno_lab::file::{ResetData, Settle};
+use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
-use dyno_server::{Held, Home, Lifeline, Online, Server, Start};
-use sha2::{Digest as _, Sha256};
+use dyno_server::{Held, Home, Lifeline, Online, Reset, Server, Start, drop_page_cache};
 
 use super::definition::{self, Lab, is_of_host};
-use super::line;
-use crate::commands::run::{self, Within};
+use super::{host, line};
 use crate::commands::server::keeper;
-use crate::output::Kept;
-use crate::{STATUS_DONE, console};
+use crate::console;
 
 /// So long may a server take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(300);
 /// The copy of the data that trials begin with.
-const IMAGE: &str = "image";
-/// Of a server's name, what tells the experiment.
-const NAME_CHARS: usize = 24;
+pub(super) const IMAGE: &str = "image";
 
 /// A server that runs for trials. It ends when this is dropped.
 struct Up {
@@ -40,20 +35,20 @@ struct Up {
 
 /// What trials run on.
 pub struct Site<'a> {
-    lab: &'a Lab,
-    home: Home,
-    stop: Arc<StopSignal>,
+    pub(super) lab: &'a Lab,
+    pub(super) home: Home,
+    pub(super) stop: Arc<StopSignal>,
     up: Option<Up>,
     /// Images that were made or found whole.
-    images: BTreeMap<String, Server>,
+    pub(super) images: BTreeMap<String, Server>,
     /// Undoes what was changed on a server that is not Dyno's own.
     undo: Vec<String>,
     /// The data of a server that runs already are made.
-    is_loaded: BTreeSet<String>,
+    pub(super) is_loaded: BTreeSet<String>,
     /// What was done before the trial, in words.
     done: Vec<String>,
     /// Nothing is said.
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 impl<'a> Site<'a> {
@@ -84,6 +79,7 @@ impl<'a> Site<'a> {
         self.done.clear();
         if is_of_host(cell) {
             self.load_host(cell)?;
+            self.forget_of_host(cell);
             self.settle(cell)?;
             return Ok(None);
         }
@@ -136,49 +132,10 @@ impl<'a> Site<'a> {
         Ok(freed)
     }
 
-    fn say(&self, what: &str) {
+    pub(super) fn say(&self, what: &str) {
         if !self.quiet {
             console::progress(what);
         }
-    }
-
-    /// The name of the server that holds the data of a cell.
-    fn image_name(&self, cell: &Cell) -> Result<String> {
-        let made = self.lab.experiment.image_of(cell);
-        let kind = self.kind(cell)?;
-        let of = serde_json::json!({
-            "kind": kind.title(),
-            "program": self.lab.program(cell),
-            "set": made.server.set,
-            "plugins": made.server.plugins,
-            "data": made.data,
-            "script": self.lab.script(made.data.workload.as_deref()),
-        });
-        let hash = Sha256::digest(of.to_string().as_bytes());
-        let hash: String = hash
-            .iter()
-            .take(4)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let plain = |c: char| match c.to_ascii_lowercase() {
-            c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
-            _ => '-',
-        };
-        let name: String = self
-            .lab
-            .head
-            .name
-            .chars()
-            .map(plain)
-            .take(NAME_CHARS)
-            .collect();
-        Ok(format!("lab-{name}-{hash}"))
-    }
-
-    fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
-        let key = definition::kind_key(&cell.effective.server);
-        let found = self.lab.kinds.get(&key);
-        found.ok_or_else(|| anyhow!("the server of this trial is not known"))
     }
 
     fn start(&mut self, name: &str, cell: &Cell, restores: bool) -> Result<()> {
@@ -204,7 +161,7 @@ impl<'a> Site<'a> {
         self.begin(&mut server, &cell.effective, held, name)
     }
 
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         server: &mut Server,
         effective: &Effective,
@@ -215,12 +172,25 @@ impl<'a> Site<'a> {
             &effective.server,
             &effective.server.set,
         )?)?;
+        server.put_limits(host::limits(&effective.host)?)?;
+        let is_cold = effective.reset.page_cache == Some(PageCache::Drop);
+        let mut reset = Reset::default();
+        if effective.reset.trim {
+            reset.and(server.trim());
+        }
+        if is_cold {
+            reset.and(server.forget_pages());
+        }
+        self.note_reset(reset);
         self.say(&format!("starting {}", server.kind().title()));
         let command = keeper()?;
         let started = server.start(&Start {
             keeper: &command,
             limit: START_LIMIT,
+            cold: is_cold,
         })?;
+        self.done.extend(started.cold.iter().cloned());
+        self.done.extend(server.limits_seen()?);
         self.note_done(&format!(
             "server started in {:.1} s",
             started.ready_in.as_secs_f64()
@@ -237,94 +207,6 @@ impl<'a> Site<'a> {
             _held: held,
             undo: Vec::new(),
         });
-        Ok(())
-    }
-
-    /// The server with the image of a cell's data, which is made where there is none.
-    fn image(&mut self, name: &str, cell: &Cell) -> Result<Server> {
-        if let Ok(server) = Server::open(&self.home, name) {
-            if server.running()?.is_some() {
-                bail!(
-                    "the server {name} of this experiment runs already; `dyno server down {name}` \
-                       ends it"
-                );
-            }
-            if server.find_snapshot(IMAGE).is_ok() {
-                return Ok(server);
-            }
-            // Loading it was interrupted.
-            server.remove()?;
-        }
-        let made = self.lab.experiment.image_of(cell);
-        let kind = self.kind(cell)?.clone();
-        let settings = definition::settings(&made.server, &made.server.set)?;
-        self.say(&format!("making the data directory of {}", kind.title()));
-        let mut server = Server::make(&self.home, name, kind, settings, None)?;
-        match self.fill(&mut server, &made, name) {
-            Ok(()) => Ok(server),
-            Err(error) => {
-                self.down();
-                let _ = server.remove();
-                Err(error)
-            }
-        }
-    }
-
-    /// Loads the data of a new server and keeps a copy of them.
-    fn fill(&mut self, server: &mut Server, made: &Effective, name: &str) -> Result<()> {
-        let held = server.hold()?;
-        self.begin(server, made, held, name)?;
-        let begun = Clock.now();
-        let target = format!("server:{name}");
-        if let Some(line) = line::prepare(&made.data, Some(&target), &self.lab.base) {
-            self.prepare(line).context("the data cannot be loaded")?;
-        }
-        self.down();
-        self.say("keeping a copy of the data");
-        let kept = server.snapshot(IMAGE, &|_, _| {})?;
-        let size = kept.copied.map_or(0, |copied| copied.bytes);
-        self.note(&format!(
-            "data loaded and kept: {}, {:.1} s",
-            human_size(size),
-            since(begun)
-        ));
-        Ok(())
-    }
-
-    /// Runs `dyno prepare …`.
-    fn prepare(&mut self, line: Vec<String>) -> Result<()> {
-        let within = Within {
-            trial: None,
-            stop: Arc::clone(&self.stop),
-            kept: Kept::default(),
-            plans_only: false,
-        };
-        let line = match self.quiet {
-            true => [line, vec!["--quiet".to_owned()]].concat(),
-            false => line,
-        };
-        let status = run::run(line, "prepare", Some(&within))?;
-        if self.stop.level() != StopLevel::None {
-            bail!("interrupted");
-        }
-        match status == STATUS_DONE {
-            true => Ok(()),
-            false => bail!("dyno prepare ended with status {status}"),
-        }
-    }
-
-    /// The files of a test of the host.
-    fn load_host(&mut self, cell: &Cell) -> Result<()> {
-        let data = &cell.effective.data;
-        let Some(line) = line::prepare(data, None, &self.lab.base) else {
-            return Ok(());
-        };
-        let key = line.join(" ");
-        if self.is_loaded.contains(&key) {
-            return Ok(());
-        }
-        self.prepare(line)?;
-        self.is_loaded.insert(key);
         Ok(())
     }
 
@@ -348,22 +230,30 @@ impl<'a> Site<'a> {
                 );
             }
         }
+        self.forget_of_host(cell);
         self.change_online(cell)?;
         self.settle(cell)
     }
 
-    fn command(&self, line: Vec<String>, command: &str) -> Result<u8> {
-        let within = Within {
-            trial: None,
-            stop: Arc::clone(&self.stop),
-            kept: Kept::default(),
-            plans_only: false,
-        };
-        run::run(
-            [line, vec!["--quiet".to_owned()]].concat(),
-            command,
-            Some(&within),
-        )
+    /// What of the host can be put back where Dyno starts no server.
+    fn forget_of_host(&mut self, cell: &Cell) {
+        let reset = &cell.effective.reset;
+        if reset.page_cache == Some(PageCache::Drop) {
+            match drop_page_cache() {
+                Ok(()) => self.note_done("page cache of the host dropped"),
+                Err(why) => self.note_done(&format!("not put back: {why}")),
+            }
+        }
+        if reset.trim {
+            self.note_done("not trimmed: where the data lie is not known");
+        }
+    }
+
+    pub(super) fn note_reset(&mut self, reset: Reset) {
+        self.done.extend(reset.done);
+        let not_done = reset.not_done.into_iter();
+        self.done
+            .extend(not_done.map(|why| format!("not put back: {why}")));
     }
 
     /// Changes the running server as the cell says.
@@ -432,11 +322,41 @@ impl<'a> Site<'a> {
 
     /// Waits as the experiment says.
     fn settle(&mut self, cell: &Cell) -> Result<()> {
-        let time = match &cell.effective.reset.settle {
-            None => return Ok(()),
-            Some(Settle::Time(time)) => time.value(),
-            Some(Settle::Until { at_most, .. }) => at_most.value(),
+        let url = match (&self.up, &cell.effective.server.url) {
+            (Some(up), _) => Some(up.url.clone()),
+            (None, url) => url.clone(),
         };
+        match (&cell.effective.reset.settle, url) {
+            (None, _) => Ok(()),
+            (Some(Settle::Until { at_most, .. }), Some(url)) => {
+                self.settle_until_quiet(&url, at_most.value())
+            }
+            // A host has no background work of a server's.
+            (Some(Settle::Until { at_most: time, .. } | Settle::Time(time)), _) => {
+                self.wait(time.value())
+            }
+        }
+    }
+
+    fn settle_until_quiet(&mut self, url: &str, at_most: Duration) -> Result<()> {
+        let quiet = self.quiet;
+        let settled = dyno_server::settle(url, at_most, &mut |left| {
+            if !quiet {
+                console::progress(&format!("waiting until the server is quiet: {left}"));
+            }
+        })?;
+        let waited = settled.waited.as_secs_f64();
+        match settled.quiet {
+            true => self.note_done(&format!("quiet after {waited:.1} s")),
+            false => self.note_done(&format!(
+                "not quiet after {waited:.1} s: {}",
+                settled.left.join(", ")
+            )),
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<()> {
         self.say(&format!("settling for {:.0} s", time.as_secs_f64()));
         let begun = Clock.now();
         while since(begun) < time.as_secs_f64() {
@@ -449,11 +369,11 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    fn note_done(&mut self, what: &str) {
+    pub(super) fn note_done(&mut self, what: &str) {
         self.done.push(what.to_owned());
     }
 
-    fn note(&self, what: &str) {
+    pub(super) fn note(&self, what: &str) {
         if !self.quiet {
             console::note(what);
         }
@@ -474,6 +394,6 @@ impl Site<'_> {
     }
 }
 
-fn since(begun: u64) -> f64 {
+pub(super) fn since(begun: u64) -> f64 {
     Clock.now().saturating_sub(begun) as f64 / 1e9
 }

@@ -1,0 +1,429 @@
+//! A search for the highest load that keeps a promise: what was tried, and what was found.
+
+use dyno_stats::Bounds;
+use dyno_stats::search::{self as stats, Class, Found, Outcome, Purpose};
+use serde::Serialize;
+
+/// What a search varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Searched {
+    /// Events per second of an open loop.
+    Rate,
+    /// Sessions of a closed loop.
+    Sessions,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The bounds are within the width, and the lower one is confirmed.
+    Found,
+    /// The greatest load that may be offered kept the promise.
+    Ceiling,
+    /// The least load broke it.
+    Floor,
+    /// No load was confirmed.
+    Unconfirmed,
+    /// The load generator was the limit.
+    Refused,
+    /// As many trials as are allowed decided nothing.
+    Exhausted,
+    /// The user ended it.
+    Interrupted,
+    /// A run failed.
+    Failed,
+}
+
+impl From<stats::Ending> for SearchEnd {
+    fn from(ending: stats::Ending) -> Self {
+        match ending {
+            stats::Ending::Bounded => Self::Found,
+            stats::Ending::Ceiling => Self::Ceiling,
+            stats::Ending::Floor => Self::Floor,
+            stats::Ending::Unconfirmed => Self::Unconfirmed,
+            stats::Ending::Refused => Self::Refused,
+            stats::Ending::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+/// Two loads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The smaller.
+    pub low: f64,
+    /// The greater.
+    pub high: f64,
+}
+
+impl From<Bounds> for Range {
+    fn from(bounds: Bounds) -> Self {
+        Self {
+            low: bounds.low,
+            high: bounds.high,
+        }
+    }
+}
+
+/// What a load, or a trial of it, is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// It kept the promise.
+    Keeps,
+    /// It broke the promise.
+    Breaks,
+    /// Of a load: its trials are too few to tell.
+    Undecided,
+    /// Of a trial: it says nothing about the server.
+    Void,
+}
+
+/// A load with its votes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadVotes {
+    /// Events per second, or sessions.
+    pub load: f64,
+    /// What it is in the end.
+    pub judged: Judgement,
+    /// Votes for the promise kept.
+    pub good: usize,
+    /// Votes for the promise broken.
+    pub bad: usize,
+    /// Confirming trials that kept it.
+    pub confirmed: usize,
+    /// Confirming trials that broke it.
+    pub broken: usize,
+    /// Events per second that are correctly answered in time; only where rates are searched.
+    pub goodput_per_s: Option<f64>,
+}
+
+/// A trial: a recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchTrial {
+    /// From 1.
+    pub number: usize,
+    /// The run's number in the results file; `None` where it is not kept.
+    pub run: Option<i64>,
+    /// Events per second offered, or sessions.
+    pub load: f64,
+    /// Whether it is one of those that confirm.
+    pub confirms: bool,
+    /// What came of it.
+    pub judged: Judgement,
+    /// The share of the events that were not answered correctly in time; `None` of a void one.
+    pub late_share: Option<f64>,
+    /// Events that ended, per second.
+    pub events_per_s: f64,
+    /// Why it is void, or what it broke beside the promise of the first percentile; perhaps empty.
+    pub why: String,
+}
+
+/// A run of the closed loop before the search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClimbStep {
+    /// Sessions.
+    pub sessions: u32,
+    /// The run's number in the results file.
+    pub run: Option<i64>,
+    /// Events per second.
+    pub events_per_s: f64,
+    /// The share of events that took longer than the promise allows.
+    pub late_share: f64,
+}
+
+/// How a search is conducted: its promise, and how surely the answer is looked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchPlan {
+    /// The level of the factor `search` of its runs.
+    pub name: String,
+    /// What runs.
+    pub workload: String,
+    /// On which server, as it says itself; perhaps empty.
+    pub server: String,
+    /// As a person reads it, e.g. `p99 < 10 ms`.
+    pub promise: String,
+    /// What is varied.
+    pub searched: Searched,
+    /// Sessions among which the open loop's events are spread; `None` of a closed loop.
+    pub sessions: Option<u32>,
+    /// The share of events that may be late.
+    pub loss_ratio: f64,
+    /// How near the bounds come, as a share of the lower one.
+    pub width: f64,
+    /// Votes on a load.
+    pub votes: u32,
+    /// Further trials that confirm.
+    pub confirming: usize,
+    /// How long a trial measures.
+    pub trial_s: f64,
+    /// What it leaves out before.
+    pub settle_s: f64,
+    /// The greatest load that may be offered, where the load generator's ceiling is known.
+    pub greatest: Option<f64>,
+}
+
+/// A search that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchResult {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// How it was conducted.
+    #[serde(flatten)]
+    pub plan: SearchPlan,
+    /// Why it ended.
+    pub ending: SearchEnd,
+    /// In words, where there is more to say; perhaps empty.
+    pub why: String,
+    /// The highest load that keeps the promise.
+    pub lower: Option<f64>,
+    /// The smallest load that breaks it.
+    pub upper: Option<f64>,
+    /// The lower bound as it was voted, before it was confirmed or refuted.
+    pub voted: Option<f64>,
+    /// Between which loads the limit plausibly lies.
+    pub plausible: Option<Range>,
+    /// Events per second that are correctly answered in time at `lower`.
+    pub goodput_per_s: Option<f64>,
+    /// Whether further trials confirmed `lower`.
+    pub confirmed: bool,
+    /// Each load that was tried, ascending.
+    pub loads: Vec<LoadVotes>,
+    /// Each trial, in the order of time.
+    pub trials: Vec<SearchTrial>,
+    /// The closed loop that said where to begin.
+    pub climb: Vec<ClimbStep>,
+    /// What to know before believing it; whole sentences.
+    pub warnings: Vec<String>,
+    /// How long it took in all.
+    pub elapsed_s: f64,
+}
+
+/// The version of the JSON.
+pub const SCHEMA_VERSION: u32 = 1;
+
+impl SearchResult {
+    /// What a search has found, with what is known of its trials beside that, in the same order.
+    pub fn of(plan: SearchPlan, found: &Found, trials: Vec<SearchTrial>) -> Self {
+        let lower = found.lower.map(|bound| bound.load);
+        let goodput_per_s = match plan.searched {
+            Searched::Rate => found.goodput,
+            Searched::Sessions => lower.and_then(|load| median_rate(&trials, load)),
+        };
+        Self {
+            schema_version: SCHEMA_VERSION,
+            ending: found.ending.map_or(SearchEnd::Interrupted, SearchEnd::from),
+            why: String::new(),
+            lower,
+            upper: found.upper.map(|bound| bound.load),
+            voted: found.voted.0.map(|bound| bound.load),
+            plausible: found.plausible.map(Range::from),
+            goodput_per_s,
+            confirmed: found.confirmed,
+            loads: (found.loads.iter())
+                .map(|tried| LoadVotes::of(tried, plan.searched))
+                .collect(),
+            plan,
+            trials,
+            climb: Vec::new(),
+            warnings: Vec::new(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    /// The votes on a load.
+    pub(crate) fn votes(&self, load: f64) -> Option<&LoadVotes> {
+        self.loads.iter().find(|own| own.load == load)
+    }
+}
+
+/// The median rate of the trials at a load that kept the promise.
+fn median_rate(trials: &[SearchTrial], load: f64) -> Option<f64> {
+    let kept = trials
+        .iter()
+        .filter(|trial| trial.load == load && trial.judged == Judgement::Keeps);
+    dyno_stats::median(&kept.map(|trial| trial.events_per_s).collect::<Vec<_>>())
+}
+
+impl LoadVotes {
+    fn of(tried: &stats::Tried, searched: Searched) -> Self {
+        Self {
+            load: tried.load,
+            judged: match tried.class {
+                Class::Lower => Judgement::Keeps,
+                Class::Upper => Judgement::Breaks,
+                Class::Undecided => Judgement::Undecided,
+            },
+            good: tried.good,
+            bad: tried.bad,
+            confirmed: tried.confirmed,
+            broken: tried.broken,
+            // 0 where too little was measured to tell.
+            goodput_per_s: tried
+                .goodput
+                .filter(|goodput| searched == Searched::Rate && *goodput > 0.0),
+        }
+    }
+}
+
+impl SearchTrial {
+    /// The trial of this number, as the search judged it.
+    pub fn of(number: usize, judged: &stats::Judged) -> Self {
+        let (late_share, why) = match &judged.trial.outcome {
+            Outcome::Measured { loss_ratio, .. } => (Some(*loss_ratio), String::new()),
+            Outcome::Void { why } => (None, why.clone()),
+        };
+        Self {
+            number,
+            run: None,
+            load: judged.load,
+            confirms: judged.trial.purpose == Purpose::Confirm,
+            judged: match judged.good {
+                Some(true) => Judgement::Keeps,
+                Some(false) => Judgement::Breaks,
+                None => Judgement::Void,
+            },
+            late_share,
+            events_per_s: 0.0,
+            why,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use dyno_stats::search::{Asked, Goal, Loads, Next, Search, Start};
+
+    fn plan(searched: Searched) -> SearchPlan {
+        SearchPlan {
+            name: "20261125-224512-oltp_read_write-3f9a".into(),
+            workload: "oltp_read_write".into(),
+            server: "MariaDB 11.8.3-MariaDB-ubu2404".into(),
+            promise: "p99 < 10 ms".into(),
+            searched,
+            sessions: (searched == Searched::Rate).then_some(64),
+            loss_ratio: 0.01,
+            width: 0.02,
+            votes: 7,
+            confirming: 10,
+            trial_s: 10.0,
+            settle_s: 3.0,
+            greatest: (searched == Searched::Rate).then_some(70_000.0),
+        }
+    }
+
+    fn searched(
+        plan: SearchPlan,
+        (loads, start): (Loads, Start),
+        mut outcome: impl FnMut(usize, &Asked) -> Outcome,
+    ) -> SearchResult {
+        let mut search = Search::new(Goal::new(0.01), loads, &start).unwrap();
+        let found = loop {
+            match search.next() {
+                Next::Trial(asked) => {
+                    let number = search.so_far().trials.len();
+                    let outcome = outcome(number, &asked);
+                    search.observe(asked.ended(outcome)).unwrap();
+                }
+                Next::Done(found) => break *found,
+            }
+        };
+        let judged = found.trials.iter().enumerate();
+        let trials = judged.map(|(at, judged)| SearchTrial {
+            run: Some(at as i64 + 8),
+            events_per_s: judged.load,
+            ..SearchTrial::of(at + 1, judged)
+        });
+        let trials = trials.collect();
+        SearchResult {
+            elapsed_s: 552.4,
+            ..SearchResult::of(plan, &found, trials)
+        }
+    }
+
+    /// What is late of a load on a server with a limit; some trials have more of it.
+    fn late(limit: f64, number: usize, asked: &Asked) -> Outcome {
+        let noise = if number % 5 == 3 { 1.6 } else { 1.0 };
+        let ratio = 0.01 * (asked.load / limit).powi(12) * noise;
+        Outcome::Measured {
+            loss_ratio: ratio.min(1.0),
+            duration: asked.duration,
+            kept: true,
+        }
+    }
+
+    /// A search of a server that keeps the promise up to some 8,500/s.
+    pub(crate) fn of_rates() -> SearchResult {
+        let ground = (Loads::rates(90.0, 70_000.0), Start::from_knee(9_000.0));
+        searched(plan(Searched::Rate), ground, |number, asked| {
+            late(8_500.0, number, asked)
+        })
+    }
+
+    /// A search for sessions; up to 23 keep the promise.
+    pub(crate) fn of_sessions() -> SearchResult {
+        let ground = (
+            Loads::whole(1, 1_024),
+            Start {
+                candidates: vec![16.0, 32.0],
+            },
+        );
+        searched(plan(Searched::Sessions), ground, |_, asked| {
+            late(23.4, 0, asked)
+        })
+    }
+
+    /// A search whose trials say nothing from some load on.
+    pub(crate) fn refused() -> SearchResult {
+        let ground = (Loads::rates(90.0, 70_000.0), Start::from_knee(9_000.0));
+        searched(plan(Searched::Rate), ground, |number, asked| {
+            match asked.load > 5_000.0 {
+                true => Outcome::Void {
+                    why: "client-cpu: The busiest worker used 99 % of a core.".into(),
+                },
+                false => late(8_500.0, number, asked),
+            }
+        })
+    }
+
+    #[test]
+    fn a_search_is_told_with_its_votes_and_trials() {
+        let found = of_rates();
+        assert_eq!((found.ending, found.confirmed), (SearchEnd::Found, true));
+        let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+        assert!(lower < upper && upper < lower * 1.0201);
+        let votes = found.votes(upper).unwrap();
+        assert!(votes.judged == Judgement::Breaks && votes.bad >= 4);
+        assert!(found.goodput_per_s.unwrap() < lower);
+        let counted = |judged| {
+            found
+                .trials
+                .iter()
+                .filter(|own| own.judged == judged)
+                .count()
+        };
+        assert_eq!(counted(Judgement::Void), 0);
+        assert!(found.trials.iter().any(|own| own.confirms));
+        assert_eq!(refused().ending, SearchEnd::Refused);
+        let sessions = of_sessions();
+        assert_eq!((sessions.lower, sessions.upper), (Some(23.0), Some(24.0)));
+        // Of sessions the rate is what they made, not their number.
+        assert_eq!(sessions.goodput_per_s, Some(23.0));
+        assert!(sessions.loads.iter().all(|own| own.goodput_per_s.is_none()));
+    }
+
+    #[test]
+    fn the_json_has_plan_and_result_beside_each_other() {
+        let json = serde_json::to_value(of_rates()).unwrap();
+        assert_eq!(json["schema_version"], 1);
+        assert_eq!(
+            (&json["searched"], &json["ending"]),
+            (&"rate".into(), &"found".into())
+        );
+        assert_eq!(json["trials"][0]["judged"], "keeps");
+        assert!(json["plausible"]["low"].as_f64() < json["lower"].as_f64());
+    }
+}

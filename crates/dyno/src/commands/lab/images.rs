@@ -1,0 +1,198 @@
+//! Images: the data that trials begin with, each in a server of its own.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::Clock;
+use dyno_core::units::human_size;
+use dyno_lab::{Cell, Effective};
+use dyno_load::StopLevel;
+use dyno_server::Server;
+use sha2::{Digest as _, Sha256};
+
+use super::site::{IMAGE, Site, since};
+use super::{definition, host, line};
+use crate::STATUS_DONE;
+use crate::commands::run::{self, Within};
+use crate::output::Kept;
+
+/// Of a server's name, what tells the experiment.
+const NAME_CHARS: usize = 20;
+
+impl Site<'_> {
+    /// The name of the server that holds the data of a cell.
+    pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
+        let made = self.lab.experiment.image_of(cell);
+        let kind = self.kind(cell)?;
+        let of = serde_json::json!({
+            "kind": kind.title(),
+            "program": self.lab.program(cell),
+            "set": made.server.set,
+            "plugins": made.server.plugins,
+            "data": made.data,
+            "script": self.lab.script(made.data.workload.as_deref()),
+        });
+        let hash = Sha256::digest(of.to_string().as_bytes());
+        let hash: String = hash
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let plain = |c: char| match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
+            _ => '-',
+        };
+        let name: String = self
+            .lab
+            .head
+            .name
+            .chars()
+            .map(plain)
+            .take(NAME_CHARS)
+            .collect();
+        let at = match cell.effective.place.is_empty() {
+            true => String::new(),
+            false => {
+                let place = serde_json::json!(cell.effective.place).to_string();
+                let hash = Sha256::digest(place.as_bytes());
+                format!("-{:02x}{:02x}", hash[0], hash[1])
+            }
+        };
+        Ok(format!("lab-{name}-{hash}{at}"))
+    }
+
+    /// A server that has the image of the same data at another place.
+    pub(super) fn sibling(&self, name: &str) -> Option<Server> {
+        // Before the place stands what is of the data.
+        let of_data = name.rsplit_once('-').map_or(name, |(before, _)| before);
+        let is_one = |other: &str| {
+            other != name && (other == of_data || other.starts_with(&format!("{of_data}-")))
+        };
+        let there = self.home.folders().unwrap_or_default();
+        there
+            .iter()
+            .filter(|folder| is_one(folder.name()))
+            .filter_map(|folder| Server::open(&self.home, folder.name()).ok())
+            .find(|server| server.find_snapshot(IMAGE).is_ok())
+    }
+
+    pub(super) fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
+        let key = definition::kind_key(&cell.effective.server);
+        let found = self.lab.kinds.get(&key);
+        found.ok_or_else(|| anyhow!("the server of this trial is not known"))
+    }
+
+    /// The server with the image of a cell's data, which is made where there is none.
+    pub(super) fn image(&mut self, name: &str, cell: &Cell) -> Result<Server> {
+        if let Ok(server) = Server::open(&self.home, name) {
+            if server.running()?.is_some() {
+                bail!(
+                    "the server {name} of this experiment runs already; `dyno server down {name}` \
+                       ends it"
+                );
+            }
+            if server.find_snapshot(IMAGE).is_ok() {
+                return Ok(server);
+            }
+            // Loading it was interrupted.
+            server.remove()?;
+        }
+        let made = self.lab.experiment.image_of(cell);
+        let kind = self.kind(cell)?.clone();
+        let settings = definition::settings(&made.server, &made.server.set)?;
+        self.say(&format!("making the data directory of {}", kind.title()));
+        let place = host::place(&cell.effective.place)?;
+        let sibling = place.is_some().then(|| self.sibling(name)).flatten();
+        let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
+        let filled = match &sibling {
+            Some(from) => {
+                self.say("copying the data to another file system");
+                server
+                    .adopt_snapshot(from, IMAGE)
+                    .map(drop)
+                    .map_err(Into::into)
+            }
+            None => self.fill(&mut server, &made, name),
+        };
+        match filled {
+            Ok(()) => Ok(server),
+            Err(error) => {
+                self.down();
+                let _ = server.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// Loads the data of a new server and keeps a copy of them.
+    pub(super) fn fill(&mut self, server: &mut Server, made: &Effective, name: &str) -> Result<()> {
+        let held = server.hold()?;
+        self.begin(server, made, held, name)?;
+        let begun = Clock.now();
+        let target = format!("server:{name}");
+        if let Some(line) = line::prepare(&made.data, Some(&target), &self.lab.base) {
+            self.prepare(line).context("the data cannot be loaded")?;
+        }
+        self.down();
+        self.say("keeping a copy of the data");
+        let kept = server.snapshot(IMAGE, &|_, _| {})?;
+        let size = kept.copied.map_or(0, |copied| copied.bytes);
+        self.note(&format!(
+            "data loaded and kept: {}, {:.1} s",
+            human_size(size),
+            since(begun)
+        ));
+        Ok(())
+    }
+
+    /// Runs `dyno prepare …`.
+    pub(super) fn prepare(&mut self, line: Vec<String>) -> Result<()> {
+        let within = Within {
+            trial: None,
+            stop: Arc::clone(&self.stop),
+            kept: Kept::default(),
+            plans_only: false,
+        };
+        let line = match self.quiet {
+            true => [line, vec!["--quiet".to_owned()]].concat(),
+            false => line,
+        };
+        let status = run::run(line, "prepare", Some(&within))?;
+        if self.stop.level() != StopLevel::None {
+            bail!("interrupted");
+        }
+        match status == STATUS_DONE {
+            true => Ok(()),
+            false => bail!("dyno prepare ended with status {status}"),
+        }
+    }
+
+    /// The files of a test of the host.
+    pub(super) fn load_host(&mut self, cell: &Cell) -> Result<()> {
+        let data = &cell.effective.data;
+        let Some(line) = line::prepare(data, None, &self.lab.base) else {
+            return Ok(());
+        };
+        let key = line.join(" ");
+        if self.is_loaded.contains(&key) {
+            return Ok(());
+        }
+        self.prepare(line)?;
+        self.is_loaded.insert(key);
+        Ok(())
+    }
+
+    pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<u8> {
+        let within = Within {
+            trial: None,
+            stop: Arc::clone(&self.stop),
+            kept: Kept::default(),
+            plans_only: false,
+        };
+        run::run(
+            [line, vec!["--quiet".to_owned()]].concat(),
+            command,
+            Some(&within),
+        )
+    }
+}

@@ -1,0 +1,469 @@
+//! What a command line of `dyno search` asks for.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_core::clock::wall_time;
+use dyno_core::db::Family;
+use dyno_core::units;
+use dyno_host::Edition;
+use dyno_report::search::Searched;
+use dyno_run::{Workload, cores, new_name};
+use dyno_stats::search::Goal;
+
+use super::promise::{self, EXAMPLE, Promise};
+use crate::commands::target::named;
+use crate::definitions::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
+use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
+use crate::run_store;
+use crate::settings::{self, usage};
+
+/// How long each trial settles unless told otherwise.
+const SETTLE: Duration = Duration::from_secs(3);
+/// Sessions that an open loop is spread over unless told otherwise.
+const SESSIONS: u32 = 64;
+/// The factor that the runs of a search have in common.
+pub const FACTOR: &str = "search";
+
+/// A search that was asked for. Its command line may hold a password.
+pub struct Ask {
+    /// What is to be kept.
+    pub promise: Promise,
+    /// The workload, as typed.
+    pub workload: String,
+    /// What each run's command line has beside its load: all but the search's own options.
+    pub line: Vec<String>,
+    /// The options.
+    pub parsed: Parsed,
+    /// How surely the answer is looked for.
+    pub goal: Goal,
+    /// How many trials vote on a load.
+    pub votes: u32,
+    /// How long each trial settles.
+    pub settle: Duration,
+    /// Sessions of an open loop.
+    pub sessions: u32,
+    /// Where to begin.
+    pub from: Option<f64>,
+    /// The level of the factor by which its runs are found.
+    pub name: String,
+    /// The database works within the load generator, or there is none: what is late by the one is
+    /// late by the other.
+    pub embedded: bool,
+}
+
+impl fmt::Debug for Ask {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("Ask");
+        shown
+            .field("promise", &self.promise)
+            .field("workload", &self.workload);
+        shown.field("goal", &self.goal).finish_non_exhaustive()
+    }
+}
+
+/// The options of `dyno search` and those of `dyno run` that it refuses.
+fn known() -> Vec<Opt> {
+    OF_SEARCHES.iter().chain(RUN).copied().collect()
+}
+
+impl Ask {
+    /// From the arguments after the command; `None` where they ask for help.
+    ///
+    /// # Errors
+    /// What makes no sense.
+    pub fn read(program: &str, args: &[String]) -> Result<Option<Self>> {
+        let known = known();
+        let (promise, rest) = without_promise(args, &known)?;
+        let mut parsed = parse(&rest, &known, Script::Unknown, Grammar::Dyno)?;
+        if parsed.has("help") {
+            return Ok(None);
+        }
+        let workload = parsed.words.first().ok_or_else(|| {
+            usage("dyno search needs a workload; `dyno list` shows some".to_owned())
+        })?;
+        let promise = match (promise, parsed.words.get(1)) {
+            (Some(text), _) => text,
+            // Whatever it is, it is not a value.
+            (None, Some(word)) => word.clone(),
+            (None, None) => {
+                return Err(usage(format!(
+                    "dyno search needs a promise, in quotes, whose highest load it looks for: \
+                     {EXAMPLE}"
+                )));
+            }
+        };
+        let promise = promise::parse(&promise).map_err(usage)?;
+        refuse(&parsed, &promise)?;
+        let work = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+        let target = named(&parsed);
+        if work.test().is_none() && target.is_none() {
+            return Err(usage(
+                "dyno search needs a --target URL: its trials load the same tables",
+            ));
+        }
+        let embedded = target.as_deref().is_none_or(is_embedded) || work.test().is_some();
+        let (goal, votes) = goal(&parsed, &promise)?;
+        let workload = workload.clone();
+        parsed.forget_password();
+        Ok(Some(Self {
+            line: [program.to_owned(), "run".to_owned()]
+                .into_iter()
+                .chain(of_runs(&rest))
+                .collect(),
+            settle: settings::duration(&parsed, "warmup", SETTLE)?,
+            sessions: sessions(&parsed, embedded)?,
+            from: from(&parsed, promise.of)?,
+            name: name(&parsed, &workload)?,
+            workload,
+            promise,
+            goal,
+            votes,
+            embedded,
+            parsed,
+        }))
+    }
+}
+
+/// The promise among the arguments, and the others. The value of an option is none, whatever it
+/// looks like.
+fn without_promise(args: &[String], known: &[Opt]) -> Result<(Option<String>, Vec<String>)> {
+    let mut found: Vec<usize> = Vec::new();
+    let mut is_value = false;
+    for (at, arg) in args.iter().enumerate() {
+        let option = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'));
+        if !std::mem::take(&mut is_value) && option.is_none() && promise::is_meant(arg) {
+            found.push(at);
+        }
+        let opt = option.and_then(|name| find_own(known, name));
+        is_value = opt.is_some_and(|opt| opt.value.is_some() && !opt.bare);
+    }
+    // A workload's own option may have a value that looks like one.
+    if found.len() > 1 {
+        found.retain(|at| promise::parse(&args[*at]).is_ok());
+    }
+    if let [one, other, ..] = found.as_slice() {
+        return Err(usage(format!(
+            "'{}' and '{}' are two promises; say both in one, with 'and' between",
+            args[*one], args[*other]
+        )));
+    }
+    let rest = args.iter().enumerate();
+    let rest = rest.filter(|(at, _)| !found.contains(at));
+    Ok((
+        found.first().map(|at| args[*at].clone()),
+        rest.map(|(_, arg)| arg.clone()).collect(),
+    ))
+}
+
+/// The arguments without those that only a search knows, or that say how its result is shown.
+fn of_runs(args: &[String]) -> Vec<String> {
+    const SHOWN: [&str; 3] = ["json", "quiet", "verbose"];
+    let shown = RUN.iter().filter(|opt| SHOWN.contains(&opt.name));
+    let own: Vec<Opt> = OF_SEARCHES.iter().chain(shown).copied().collect();
+    let mut kept = Vec::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let option = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'));
+        let (name, inline) = match option.map(|option| option.split_once('=')) {
+            Some(Some((name, _))) => (name, true),
+            Some(None) => (option.unwrap_or_default(), false),
+            None => ("", false),
+        };
+        match find_own(&own, name) {
+            Some(opt) if opt.value.is_some() && !opt.bare && !inline => {
+                rest.next();
+            }
+            Some(_) => {}
+            None => kept.push(arg.clone()),
+        }
+    }
+    kept
+}
+
+fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
+    if let Some((name, why)) = NOT_OF_SEARCHES.iter().find(|(name, _)| parsed.has(name)) {
+        return Err(usage(format!("--{name} means nothing to a search: {why}")));
+    }
+    if promise.of == Searched::Sessions {
+        for (name, why) in [
+            (
+                "sessions",
+                "it is what is looked for; --from says where to begin",
+            ),
+            ("arrivals", "a closed loop has none"),
+        ] {
+            if parsed.has(name) {
+                return Err(usage(format!(
+                    "--{name} means nothing to 'max sessions': {why}"
+                )));
+            }
+        }
+    }
+    if promise.latencies.len() > 1 && run_store::file(parsed).is_none() {
+        return Err(usage(
+            "several percentiles are counted from what is recorded of each trial: name a \
+             --results file",
+        ));
+    }
+    Ok(())
+}
+
+/// How surely, and with how many votes.
+fn goal(parsed: &Parsed, promise: &Promise) -> Result<(Goal, u32)> {
+    let loss_ratio = promise
+        .latencies
+        .first()
+        .map_or(0.01, |own| own.loss_ratio());
+    let usual = match parsed.has("thorough") {
+        true => Goal::thorough(loss_ratio),
+        false => Goal::new(loss_ratio),
+    };
+    let time = settings::duration(parsed, "time", usual.trial_duration)?;
+    if time.is_zero() {
+        return Err(usage(
+            "--time says how long each trial measures, and must be above 0",
+        ));
+    }
+    let votes = settings::count(parsed, "votes", 7)?;
+    let votes = u32::try_from(votes)
+        .ok()
+        .filter(|votes| (1..=1001).contains(votes));
+    let votes = votes.ok_or_else(|| usage("--votes must be between 1 and 1001"))?;
+    let width = match parsed.value("width") {
+        None => usual.width,
+        Some(text) => width(text, loss_ratio)?,
+    };
+    let goal = Goal {
+        trial_duration: time,
+        duration_sum: time * votes,
+        width,
+        ..usual
+    };
+    Ok((goal, votes))
+}
+
+/// A share of a load.
+fn width(text: &str, loss_ratio: f64) -> Result<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+    let share = share.ok_or_else(|| usage(format!("--width: '{text}' is no share such as 1%")))?;
+    match share < loss_ratio {
+        true => Err(usage(format!(
+            "--width: bounds within {} % say more than a promise that leaves {} % of the events \
+             late; give that much or more",
+            share * 100.0,
+            loss_ratio * 100.0
+        ))),
+        false => Ok(share),
+    }
+}
+
+fn sessions(parsed: &Parsed, embedded: bool) -> Result<u32> {
+    let usual = if embedded { cores() } else { SESSIONS };
+    let sessions = settings::count(parsed, "sessions", usual.into())?;
+    let possible = u32::try_from(sessions).ok();
+    possible
+        .filter(|sessions| (1..=dyno_load::SESSIONS_MAX).contains(sessions))
+        .ok_or_else(|| usage(format!("--sessions: {sessions} are too many or too few")))
+}
+
+fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {
+    let Some(text) = parsed.value("from") else {
+        return Ok(None);
+    };
+    let load = match of {
+        Searched::Rate => units::parse_rate(text).map_err(|error| error.to_string()),
+        Searched::Sessions => units::parse_count(text)
+            .map(|count| count as f64)
+            .map_err(|error| error.to_string()),
+    };
+    let load = load.map_err(|error| usage(format!("--from: {error}")))?;
+    match load > 0.0 {
+        true => Ok(Some(load)),
+        false => Err(usage("--from must be above 0")),
+    }
+}
+
+/// The name that the user gave by a factor, or one that is unique for ever.
+fn name(parsed: &Parsed, workload: &str) -> Result<String> {
+    let factors = crate::record_options::factors(parsed)?;
+    if factors.contains_key(super::trial::OFFERED) {
+        return Err(usage(format!(
+            "--factor: {} is what the search itself varies",
+            super::trial::OFFERED
+        )));
+    }
+    let given = factors.get(FACTOR).cloned();
+    Ok(given.unwrap_or_else(|| new_name(workload, wall_time().as_secs_f64()).replace(',', "-")))
+}
+
+fn is_embedded(url: &str) -> bool {
+    dyno_core::Target::parse(url).is_ok_and(|target| {
+        let family: Family = target.family;
+        family.is_embedded()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<Option<Ask>> {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        Ask::read("dyno", &args)
+    }
+
+    const T: &str = "--target=sqlite:t.db";
+
+    #[test]
+    fn the_promise_may_stand_anywhere_but_in_a_value() {
+        for args in [
+            &["oltp_point_select", "p99 < 10ms", T, "--note", "a < b"][..],
+            &["p99 < 10ms", "oltp_point_select", "--note=p95 < 1s", T],
+            &[
+                T,
+                "oltp_point_select",
+                "--skip-trx",
+                "p99 < 10ms",
+                "--note",
+                "p50 < 1ms",
+            ],
+            &[
+                "oltp_point_select",
+                "--tables",
+                "4",
+                T,
+                "p99 < 10ms",
+                "--filter",
+                "a < b",
+            ],
+        ] {
+            let ask = read(args).unwrap().unwrap();
+            assert_eq!(ask.promise.to_string(), "p99 < 10 ms", "{args:?}");
+            assert_eq!(ask.workload, "oltp_point_select");
+            assert!(!ask.line.contains(&"p99 < 10ms".to_owned()));
+            let notes = |args: &[&str]| args.iter().filter(|arg| arg.contains("note")).count();
+            let line: Vec<&str> = ask.line.iter().map(String::as_str).collect();
+            assert_eq!(notes(&line), notes(args));
+        }
+    }
+
+    #[test]
+    fn runs_get_what_is_theirs() {
+        let args = [
+            "oltp_point_select",
+            "--from",
+            "500/s",
+            T,
+            "p99 < 10ms",
+            "--votes=3",
+            "--thorough",
+            "-q",
+            "--json=f.json",
+            "--table-size",
+            "10",
+            "--width",
+            "5%",
+            "-c",
+            "8",
+        ];
+        let ask = read(&args).unwrap().unwrap();
+        let expected = [
+            "dyno",
+            "run",
+            "oltp_point_select",
+            T,
+            "--table-size",
+            "10",
+            "-c",
+            "8",
+        ];
+        assert_eq!(ask.line, expected);
+        assert_eq!((ask.from, ask.votes, ask.sessions), (Some(500.0), 3, 8));
+        assert_eq!(ask.goal.trial_duration, Duration::from_secs(60));
+        assert_eq!(ask.goal.duration_sum, Duration::from_secs(180));
+        assert_eq!(ask.goal.width, 0.05);
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_guide() {
+        let ask = read(&["oltp_point_select", T, "p95 < 10ms"])
+            .unwrap()
+            .unwrap();
+        assert_eq!((ask.votes, ask.settle), (7, SETTLE));
+        assert_eq!(
+            (ask.goal.width, ask.goal.trial_duration),
+            (0.05, Duration::from_secs(10))
+        );
+        assert!(ask.embedded && ask.from.is_none());
+        let server = "--target=mysql://root@db/bench";
+        let ask = read(&["oltp_point_select", server, "p99 < 10ms"])
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (ask.sessions, ask.embedded, ask.goal.width),
+            (64, false, 0.02)
+        );
+        let named = [
+            "oltp_point_select",
+            T,
+            "p99 < 1ms",
+            "--factor",
+            "search=mine",
+        ];
+        assert_eq!(read(&named).unwrap().unwrap().name, "mine");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_before_anything_runs() {
+        for (args, why) in [
+            ("", "dyno search needs a promise, in quotes"),
+            ("p99", "'p99' is no promise: 'p99' has no '<'"),
+            ("p99>10ms", "is a limit from below"),
+            ("p99<1ms p95<1ms", "are two promises"),
+            (
+                "p99<1ms --rate 5",
+                "--rate means nothing to a search: --from",
+            ),
+            ("p99<1ms --width 0.5%", "1 % of the events late"),
+            ("p99<1ms --width no", "is no share such as 1%"),
+            ("p99<1ms --votes 0", "--votes must be between"),
+            ("p99<1ms --time 0", "must be above 0"),
+            ("p99<1ms --from 0", "--from must be above 0"),
+            ("p99<1ms --sessions 0", "0 are too many or too few"),
+            (
+                "p99<1ms --factor offered=1",
+                "offered is what the search itself varies",
+            ),
+        ] {
+            let words = args.split_whitespace();
+            let args: Vec<&str> = [T, "oltp_point_select"].into_iter().chain(words).collect();
+            refused(&args, why);
+        }
+        refused(&[T, "p99 < 10ms"], "dyno search needs a workload");
+        refused(&[T, "no_such_workload", "p99 < 1ms"], "no_such_workload");
+        let sessions = "max sessions with p99 < 1ms";
+        refused(
+            &[T, "oltp_point_select", sessions, "-c", "4"],
+            "--sessions means nothing to 'max sessions'",
+        );
+        let two = "p99 < 1ms and p50 < 1ms";
+        refused(
+            &[T, "oltp_point_select", two, "--results", "none"],
+            "name a --results file",
+        );
+        assert!(read(&["--help"]).unwrap().is_none());
+    }
+
+    fn refused(args: &[&str], why: &str) {
+        let error = read(args).unwrap_err();
+        assert!(error.is::<crate::options::UsageError>(), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}

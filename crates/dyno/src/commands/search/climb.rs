@@ -1,0 +1,189 @@
+//! Where a search begins: a closed loop of more and more sessions, a few seconds each.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_report::search::{ClimbStep, Searched};
+use dyno_stats::search::{Loads, Start};
+
+use super::ask::Ask;
+use super::trial::{Trials, loss_ratio};
+
+/// How long each step measures at most; its warm-up at most as long.
+const STEP: Duration = Duration::from_secs(3);
+/// Two steps in a row that gain less than this share, each over all before, are the last.
+const GAIN: f64 = 0.1;
+/// Sessions of the last step of a search for sessions.
+const SESSIONS_MAX: u32 = 1024;
+/// More per second are not offered.
+const RATE_MAX: f64 = 1e7;
+/// The least rate, as a share of where a search begins.
+const LEAST: f64 = 0.01;
+/// Of the load generator's ceiling, no more is offered: its own queue lengthens latencies beyond.
+pub const CEILING_SHARE: f64 = 0.7;
+
+/// Where a search begins, and between which loads it goes on.
+#[derive(Debug)]
+pub struct Ground {
+    pub start: Start,
+    pub loads: Loads,
+    pub steps: Vec<ClimbStep>,
+    pub warnings: Vec<String>,
+}
+
+/// Finds it out, or takes what the user said; `None` where the user ended it.
+///
+/// # Errors
+/// A run that fails.
+pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Option<Ground>> {
+    let mut steps = Vec::new();
+    if ask.from.is_none() {
+        let mut sessions = 1;
+        loop {
+            show(&format!("closed loop, {sessions} session(s)"));
+            let time = STEP.min(ask.goal.trial_duration);
+            let Some(run) = trials.climb(sessions, time)? else {
+                return Ok(None);
+            };
+            let own = ask.promise.latencies.first();
+            steps.push(ClimbStep {
+                sessions,
+                run: run.recorded.as_ref().map(|kept| kept.id),
+                events_per_s: run.rates.events_per_s,
+                // One limit is enough to say where to begin.
+                late_share: own.map_or(0.0, |own| loss_ratio(&run, None, own)),
+            });
+            if is_last(ask, &steps) {
+                break;
+            }
+            sessions = match ask.promise.of {
+                Searched::Rate => (2 * sessions).min(ask.sessions),
+                Searched::Sessions => 2 * sessions,
+            };
+        }
+    }
+    Ok(Some(from(ask, steps)))
+}
+
+/// Whether more sessions would tell no more.
+fn is_last(ask: &Ask, steps: &[ClimbStep]) -> bool {
+    let Some((last, before)) = steps.split_last() else {
+        return false;
+    };
+    let gains = gains(steps) || gains(before);
+    let breaks = last.late_share > ask.goal.loss_ratio;
+    match ask.promise.of {
+        Searched::Rate => !gains || breaks || last.sessions >= ask.sessions,
+        Searched::Sessions => breaks || last.sessions >= SESSIONS_MAX,
+    }
+}
+
+/// Whether the last step has clearly more throughput than all before it.
+fn gains(steps: &[ClimbStep]) -> bool {
+    steps.split_last().is_some_and(|(last, before)| {
+        let rates = before.iter().map(|step| step.events_per_s);
+        last.events_per_s > rates.fold(0.0, f64::max) * (1.0 + GAIN)
+    })
+}
+
+fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
+    let breaks = |step: &&ClimbStep| step.late_share > ask.goal.loss_ratio;
+    let mut warnings = Vec::new();
+    if let Some(first) = steps.first().filter(breaks) {
+        warnings.push(format!(
+            "One session alone, in a closed loop, had {:.1} % of its events late already.",
+            first.late_share * 100.0
+        ));
+    }
+    let (start, loads) = match ask.promise.of {
+        Searched::Rate => {
+            let rates = steps.iter().map(|step| step.events_per_s);
+            // Where no event ended, the search has nothing to go by but the least there is.
+            let rate = ask.from.unwrap_or(rates.fold(0.0, f64::max)).max(1.0);
+            let loads = Loads::rates(rate * LEAST, RATE_MAX);
+            (Start::from_knee(rate.min(RATE_MAX)), loads)
+        }
+        Searched::Sessions => {
+            let candidates = match ask.from {
+                Some(from) => vec![from],
+                None => {
+                    let broke = steps.iter().find(breaks);
+                    let kept = steps.iter().take_while(|step| !breaks(step)).last();
+                    let found = [kept, broke].into_iter().flatten();
+                    found.map(|step| f64::from(step.sessions)).collect()
+                }
+            };
+            (
+                Start { candidates },
+                Loads::whole(1, dyno_load::SESSIONS_MAX),
+            )
+        }
+    };
+    Ground {
+        start,
+        loads,
+        steps,
+        warnings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(promise: &str) -> Ask {
+        let args = [
+            "oltp_point_select",
+            "--target=mysql://root@db/bench",
+            promise,
+        ];
+        let args: Vec<String> = args.map(str::to_owned).into();
+        Ask::read("dyno", &args).unwrap().unwrap()
+    }
+
+    /// Steps of 1, 2, 4 … sessions: rates and shares of late events.
+    fn steps(of: &[(f64, f64)]) -> Vec<ClimbStep> {
+        let step = |(at, &(events_per_s, late_share)): (usize, &(f64, f64))| ClimbStep {
+            sessions: 1 << at,
+            run: None,
+            events_per_s,
+            late_share,
+        };
+        of.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn the_climb_ends_where_more_sessions_gain_nothing_or_break_the_promise() {
+        let rate = ask("p99 < 10ms");
+        let last = |ask: &Ask, of: &[(f64, f64)]| is_last(ask, &steps(of));
+        assert!(last(&rate, &[(0.0, 0.0)]));
+        assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0)]));
+        // One step without a gain may be chance.
+        assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0)]));
+        assert!(last(
+            &rate,
+            &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0), (200.0, 0.0)]
+        ));
+        assert!(last(&rate, &[(100.0, 0.0), (190.0, 0.02)]));
+        let sessions = ask("max sessions with p99 < 10ms");
+        assert!(!last(
+            &sessions,
+            &[(100.0, 0.0), (100.0, 0.0), (100.0, 0.0)]
+        ));
+        assert!(last(&sessions, &[(100.0, 0.0), (100.0, 0.02)]));
+    }
+
+    #[test]
+    fn a_search_begins_where_the_climb_ended() {
+        let ground = from(&ask("p99 < 10ms"), steps(&[(100.0, 0.0), (400.0, 0.3)]));
+        assert_eq!(ground.start, Start::from_knee(400.0));
+        assert_eq!((ground.loads.min, ground.loads.max), (4.0, RATE_MAX));
+        assert!(ground.warnings.is_empty());
+        let sessions = ask("max sessions with p99 < 10ms");
+        let ground = from(&sessions, steps(&[(1.0, 0.0), (1.0, 0.0), (1.0, 0.3)]));
+        assert_eq!(ground.start.candidates, [2.0, 4.0]);
+        let ground = from(&sessions, steps(&[(1.0, 0.5)]));
+        assert_eq!(ground.start.candidates, [1.0]);
+        assert!(ground.warnings[0].contains("had 50.0 % of its events late already"));
+    }
+}

@@ -1,0 +1,59 @@
+//! `dyno search`: the highest load that keeps a promise.
+
+mod ask;
+mod climb;
+mod conduct;
+mod promise;
+mod trial;
+
+use anyhow::Result;
+use dyno_report::search::SearchEnd;
+
+use self::ask::Ask;
+use crate::definitions::search;
+use crate::options::{Grammar, help};
+use crate::output::Output;
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
+
+/// Searches.
+///
+/// # Errors
+/// Bad usage, a run that fails.
+pub fn main(args: &[String]) -> Result<u8> {
+    let program = args.first().map_or("dyno", String::as_str);
+    let Some(ask) = Ask::read(program, args.get(2..).unwrap_or_default())? else {
+        console::help(&format!(
+            "Usage: dyno search WORKLOAD --target URL 'PROMISE' [options] [the workload's \
+             options]\n\n\
+             PROMISE is one of the latencies, perhaps of errors, too: 'p99 < 10ms', 'max rate \
+             with p99.9 < 50ms and errors < 0.1%',\n'max sessions with p95 < 20ms'. The rate is \
+             that of an open loop, whose latencies count from the instant at which\nan event was \
+             due.\n{}",
+            help(search(), Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    };
+    let output = Output::of(&ask.parsed)?;
+    let look = console::look(&ask.parsed);
+    let (found, trouble) = conduct::conduct(&ask, signals::install()?);
+    let status = match found.ending {
+        SearchEnd::Found => STATUS_DONE,
+        // What was found is the load generator's limit, not the server's.
+        SearchEnd::Ceiling | SearchEnd::Refused => STATUS_REFUSED,
+        SearchEnd::Interrupted => STATUS_INTERRUPTED,
+        _ => STATUS_FAILED,
+    };
+    match trouble {
+        // What was found before is not lost with the server.
+        Some(error) if found.trials.is_empty() => return Err(error),
+        Some(error) => {
+            output.write_search(&found, &look)?;
+            return Err(error);
+        }
+        None => output.write_search(&found, &look)?,
+    }
+    if !found.trials.is_empty() && !ask.parsed.has("quiet") {
+        conduct::tell_more(&ask, &found);
+    }
+    Ok(status)
+}

@@ -1,0 +1,409 @@
+//! One trial: a run of `dyno run`, and what it says of the promise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::finding::{Finding, Outcome as Found};
+use dyno_core::record::RunRecord;
+use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_core::units::{format_duration, human_count};
+use dyno_load::{StopLevel, StopSignal};
+use dyno_report::search::Searched;
+use dyno_results::{Results, Scope};
+use dyno_stats::search::Outcome;
+
+use super::ask::{Ask, FACTOR};
+use super::promise::LatencyPromise;
+use crate::STATUS_FAILED;
+use crate::commands::run::{self, Within};
+use crate::output::Kept;
+
+/// The factor that tells the load of each trial.
+pub const OFFERED: &str = "offered";
+/// The factor of the runs that say where a search begins.
+pub const CLIMB: &str = "search-climb";
+
+/// Checks that find the load generator at fault, each from this outcome on.
+const CLIENTS: [(&str, Found); 3] = [
+    ("generator-ceiling", Found::Refuse),
+    ("client-cpu", Found::Doubt),
+    ("schedule-lag", Found::Doubt),
+];
+
+/// Runs the trials of a search.
+pub struct Trials<'a> {
+    ask: &'a Ask,
+    within: Within,
+}
+
+/// A trial that has ended.
+pub struct Ended {
+    /// What the run came to.
+    pub run: RunSummary,
+    /// What it says of the promise.
+    pub outcome: Outcome,
+    /// Which promises it broke beside that of the first percentile; perhaps empty.
+    pub why: String,
+}
+
+impl<'a> Trials<'a> {
+    pub fn new(ask: &'a Ask, stop: Arc<StopSignal>) -> Self {
+        let within = Within {
+            trial: None,
+            stop,
+            kept: Kept::default(),
+            plans_only: false,
+        };
+        Self { ask, within }
+    }
+
+    /// Whether the user has asked for the end.
+    pub fn is_stopped(&self) -> bool {
+        self.within.stop.level() != StopLevel::None
+    }
+
+    /// A trial at a load; `None` where the user ended it.
+    ///
+    /// # Errors
+    /// A run that fails.
+    pub fn at(&self, load: f64) -> Result<Option<Ended>> {
+        let ask = self.ask;
+        let level = told(load);
+        let mut own = vec![
+            format!("--{FACTOR_OPTION}={FACTOR}={}", ask.name),
+            format!("--{FACTOR_OPTION}={OFFERED}={level}"),
+        ];
+        match ask.promise.of {
+            Searched::Rate => {
+                own.push(format!("--rate={level}/s"));
+                own.push(format!("--sessions={}", ask.sessions));
+            }
+            Searched::Sessions => own.push(format!("--sessions={level}")),
+        }
+        let run = self.run(own, ask.goal.trial_duration, ask.settle)?;
+        run.map(|run| self.judged(run)).transpose()
+    }
+
+    /// A run of a closed loop that is short and no trial; `None` where the user ended it.
+    ///
+    /// # Errors
+    /// A run that fails.
+    pub fn climb(&self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
+        let own = vec![
+            format!("--{FACTOR_OPTION}={CLIMB}={}", self.ask.name),
+            format!("--sessions={sessions}"),
+            // It would take as long as the run.
+            "--calibrate=never".to_owned(),
+        ];
+        self.run(own, time, self.ask.settle.min(time))
+    }
+
+    fn run(
+        &self,
+        own: Vec<String>,
+        time: Duration,
+        settle: Duration,
+    ) -> Result<Option<RunSummary>> {
+        let mut line = self.ask.line.clone();
+        line.extend(own);
+        line.push(format!("--time={}", format_duration(time)));
+        line.push(format!("--warmup={}", format_duration(settle)));
+        let limit = self.ask.promise.longest();
+        line.push(format!("--latency-limit={}", format_duration(limit)));
+        line.push("--quiet".to_owned());
+        let ran = run::run(line, "run", Some(&self.within));
+        let mut kept = self.within.kept.take();
+        if self.is_stopped() {
+            return Ok(None);
+        }
+        let status = ran?;
+        let run = match (kept.pop(), kept.pop()) {
+            (Some(run), None) => run,
+            (None, _) => bail!("a trial ended without a result (status {status})"),
+            (Some(_), Some(_)) => bail!(
+                "{} runs in phases, each a run of its own; a search needs a workload that is one \
+                 run",
+                self.ask.workload
+            ),
+        };
+        match &run.end {
+            RunEnd::Failed(why) => Err(anyhow!("{why}")),
+            RunEnd::Interrupted => Ok(None),
+            // What it measured then is not the load that was asked for.
+            RunEnd::Completed if status == STATUS_FAILED && has_measured(&run) => Err(anyhow!(
+                "sessions had lost their connections when the trial ended"
+            )),
+            RunEnd::Completed => Ok(Some(run)),
+        }
+    }
+
+    fn judged(&self, run: RunSummary) -> Result<Ended> {
+        let promise = &self.ask.promise;
+        let others = promise.latencies.iter();
+        let record = match others.clone().any(|own| own.within != promise.longest()) {
+            true => Some(self.record(&run)?),
+            false => None,
+        };
+        let lost = |own: &LatencyPromise| loss_ratio(&run, record.as_ref(), own);
+        let mut shares = others.map(|own| (own, lost(own)));
+        let loss_ratio = shares.next().map_or(1.0, |(_, share)| share);
+        let mut broken: Vec<String> = shares
+            .filter(|(own, share)| *share > own.loss_ratio())
+            .map(|(own, share)| format!("{own}: {:.1} % late", share * 100.0))
+            .collect();
+        broken.extend(promise.too_many_errors(&run));
+        let kept = broken.is_empty();
+        let holds = kept && loss_ratio <= self.ask.goal.loss_ratio;
+        // A generator that is late makes events late, and none come in time: a promise that was
+        // kept all the same is kept.
+        let at_fault = match holds || self.ask.embedded {
+            true => None,
+            false => clients_fault(&run.findings),
+        };
+        let outcome = match at_fault {
+            Some(why) => Outcome::Void { why },
+            None => Outcome::Measured {
+                loss_ratio,
+                duration: self.ask.goal.trial_duration,
+                kept,
+            },
+        };
+        Ok(Ended {
+            run,
+            outcome,
+            why: broken.join(", "),
+        })
+    }
+
+    /// What the results file holds of a run.
+    pub fn record(&self, run: &RunSummary) -> Result<RunRecord> {
+        let kept = run
+            .recorded
+            .as_ref()
+            .context("the trial was not recorded")?;
+        let results = Results::open_read(kept.file.as_ref())?;
+        Ok(results.load(kept.id, &Scope::terminal())?)
+    }
+}
+
+/// The name of the option of runs.
+const FACTOR_OPTION: &str = "factor";
+
+/// Whether events ended within the measurement: an overloaded trial may leave out all.
+fn has_measured(run: &RunSummary) -> bool {
+    run.totals.events > run.events_in_grace
+}
+
+/// A load as it is offered and as its factor tells it: whole from 1000 on, to four digits below.
+pub fn told(load: f64) -> String {
+    let decimals = (3.0 - load.log10().floor()).clamp(0.0, 17.0) as usize;
+    let text = format!("{load:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The share of the events, of all that were due, that were not answered correctly within the
+/// limit: late ones, those without success, those left out, those waiting or under way at the end.
+pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPromise) -> f64 {
+    let limit = run.latency_limit.as_ref();
+    let waiting = run.open_loop.as_ref().map_or(0, |open| open.backlog);
+    let missing = run.totals.not_done
+        + limit.map_or(0, |limit| limit.skipped)
+        + waiting
+        + run.events_unfinished;
+    let all = run.totals.events + missing;
+    if all == 0 {
+        return 1.0;
+    }
+    let counted = record.and_then(|record| above(record, run.open_loop.is_some(), own.within));
+    let late = counted.unwrap_or_else(|| limit.map_or(0, |limit| limit.above));
+    ((late + missing) as f64 / all as f64).clamp(0.0, 1.0)
+}
+
+/// How many events took longer, from the distribution of all.
+fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
+    let mut all = record.operations.iter();
+    let events = all.find(|operation| operation.name == "event")?;
+    let total = events.total.as_ref()?;
+    let histogram = match open {
+        true => &total.response,
+        false => &total.service,
+    };
+    let limit_ns = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
+    Some(
+        histogram
+            .len()
+            .saturating_sub(histogram.count_between(0, limit_ns)),
+    )
+}
+
+/// Whether a check holds the load generator at fault, waived or not.
+fn is_clients(finding: &Finding) -> bool {
+    let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
+    bound.is_some_and(|(_, from)| finding.outcome >= *from)
+}
+
+/// What says that the load generator was the limit.
+fn clients_fault(findings: &[Finding]) -> Option<String> {
+    let at_fault = |finding: &&Finding| finding.waived.is_none() && is_clients(finding);
+    let found = findings
+        .iter()
+        .filter(at_fault)
+        .max_by_key(|own| own.outcome)?;
+    Some(
+        format!("{}: {} {}", found.check, found.evidence, found.advice)
+            .trim_end()
+            .to_owned(),
+    )
+}
+
+/// The greatest rate that the load generator can make, as the verdict knows it.
+pub fn ceiling(run: &RunSummary) -> Option<f64> {
+    let own = run
+        .findings
+        .iter()
+        .find(|own| own.check == "generator-ceiling")?;
+    let number = own.numbers.iter().find(|number| number.name == "ceiling")?;
+    number.value.filter(|value| *value > 0.0)
+}
+
+/// In how many trials the load generator was at fault and this was waived.
+pub fn waived(runs: &[RunSummary]) -> Option<String> {
+    let own = |run: &&RunSummary| {
+        let mut findings = run.findings.iter();
+        findings.any(|finding| finding.waived.is_some() && is_clients(finding))
+    };
+    let count = runs.iter().filter(own).count();
+    (count > 0).then(|| {
+        format!(
+            "In {count} of {} trials the load generator was at fault, which was waived: what was \
+             late may be its own.",
+            runs.len()
+        )
+    })
+}
+
+/// Checks that refuse trials and are not of the load generator, with how many trials each.
+pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for finding in runs.iter().flat_map(|run| &run.findings) {
+        let refuses = finding.outcome == Found::Refuse && finding.waived.is_none();
+        if !refuses || CLIENTS.iter().any(|(name, _)| *name == finding.check) {
+            continue;
+        }
+        match counts.iter_mut().find(|(name, _)| *name == finding.check) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&finding.check, 1)),
+        }
+    }
+    let all = human_count(runs.len() as u64);
+    let told = counts.iter().map(|(check, count)| {
+        format!(
+            "{check} refuses {} of {all} trials: dyno show RUN --findings tells why",
+            human_count(*count)
+        )
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::summary::{LatencyLimit, OpenLoopSummary};
+
+    #[test]
+    fn loads_are_told_as_precisely_as_they_differ() {
+        for (load, text) in [
+            (8_449.93, "8450"),
+            (12_345.6, "12346"),
+            (845.123, "845.1"),
+            (84.5, "84.5"),
+            (0.845_12, "0.8451"),
+            (64.0, "64"),
+            (9_999.7, "10000"),
+            (123_456.0, "123456"),
+        ] {
+            assert_eq!(told(load), text);
+        }
+    }
+
+    #[test]
+    fn all_that_was_not_answered_in_time_is_lost() {
+        let mut run = RunSummary::default();
+        let own = LatencyPromise {
+            percentile: 99.0,
+            within: Duration::from_millis(10),
+        };
+        assert_eq!(loss_ratio(&run, None, &own), 1.0);
+        run.totals.events = 900;
+        run.totals.not_done = 10;
+        run.events_unfinished = 5;
+        run.latency_limit = Some(LatencyLimit {
+            limit_ms: 10.0,
+            above: 30,
+            skipped: 60,
+        });
+        run.open_loop = Some(OpenLoopSummary {
+            offered_per_s: 100.0,
+            achieved_per_s: 90.0,
+            backlog: 25,
+            backlog_max: 25,
+            pacing_lag: None,
+        });
+        // Of 1000: 30 late, 10 without success, 5 under way, 60 left out, 25 waiting.
+        assert!((loss_ratio(&run, None, &own) - 0.13).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_load_generator_is_at_fault_where_its_checks_say_so() {
+        let finding = |check: &str, outcome| Finding {
+            check: check.to_owned(),
+            number: 1,
+            outcome,
+            evidence: "Evidence.".to_owned(),
+            rule: String::new(),
+            numbers: Vec::new(),
+            advice: String::new(),
+            waived: None,
+        };
+        let of = |check, outcome| clients_fault(&[finding(check, outcome)]);
+        assert_eq!(
+            of("client-cpu", Found::Doubt).unwrap(),
+            "client-cpu: Evidence."
+        );
+        assert!(of("schedule-lag", Found::Refuse).is_some());
+        assert!(of("generator-ceiling", Found::Refuse).is_some());
+        assert_eq!(of("generator-ceiling", Found::Doubt), None);
+        assert_eq!(of("client-cpu", Found::Pass), None);
+        assert_eq!(of("offered-rate", Found::Doubt), None);
+        let mut waived = finding("client-cpu", Found::Doubt);
+        waived.waived = Some("known".to_owned());
+        assert_eq!(clients_fault(std::slice::from_ref(&waived)), None);
+        let mut runs = vec![RunSummary::default(), RunSummary::default()];
+        assert_eq!(super::waived(&runs), None);
+        runs[1].findings = vec![waived];
+        let told = super::waived(&runs).unwrap();
+        assert!(
+            told.starts_with("In 1 of 2 trials the load generator was at fault"),
+            "{told}"
+        );
+        // The names are those of checks that there are.
+        for (name, _) in CLIENTS {
+            assert!(
+                dyno_verdict::checks()
+                    .iter()
+                    .any(|check| check.name == name)
+            );
+        }
+        let mut runs = vec![RunSummary::default(), RunSummary::default()];
+        runs[0].findings = vec![finding("durability", Found::Refuse)];
+        let told = refusals(&runs);
+        assert!(
+            told[0].starts_with("durability refuses 1 of 2 trials"),
+            "{told:?}"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! The highest load that keeps a promise. The events of these workloads sleep, so that how much
+//! can be done does not depend on the machine.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Lab, has};
+
+/// What keeps a search short.
+const SHORT: &str = "-t 500ms --warmup 0 --votes 1";
+
+/// A workload whose events take so many milliseconds, an expression.
+fn sleeping(lab: &Lab, milliseconds: &str) -> String {
+    let script = lab.file(
+        "sleeping.lua",
+        &format!(
+            "sysbench.cmdline.options = {{ gap = {{ 'Milliseconds', 20 }} }}\n\
+             function event() dyno.sleep({milliseconds} / 1000) end\n"
+        ),
+    );
+    format!("search {script} --target sqlite:none.db {SHORT}")
+}
+
+fn trials(result: &Value) -> &Vec<Value> {
+    result["trials"].as_array().unwrap()
+}
+
+/// Two sessions whose events take 20 ms can do 100 a second.
+#[test]
+fn the_highest_rate_lies_between_its_bounds_and_each_trial_is_a_run() {
+    let lab = Lab::new();
+    let line = format!("{} -c 2 --from 100/s", sleeping(&lab, "sysbench.opt.gap"));
+    let shown = lab.dyno(&format!(
+        "{line} 'p50 < 100ms' --gap 20 --factor search=mine --factor disk=none --json=found.json"
+    ));
+    let shown = shown.success();
+    has(
+        &shown,
+        &[
+            "Searching the highest rate that keeps p50 < 100 ms",
+            "#1 ",
+            "keeps p50 < 100 ms (between ",
+            "goodput ",
+            "confirmed by ",
+            "dyno report --rows offered --where search=mine -o search.html",
+        ],
+    );
+    let text = std::fs::read_to_string(lab.path("found.json")).unwrap();
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["ending"], "found", "{result:#}");
+    let bound = |name: &str| result[name].as_f64().unwrap();
+    assert!(
+        bound("lower") >= 40.0 && bound("upper") <= 450.0,
+        "{result:#}"
+    );
+    assert!(bound("lower") < bound("upper") && result["confirmed"] == true);
+    assert!(bound("goodput_per_s") <= bound("lower"));
+    // Each trial is a run with its load, in the order of time.
+    let kept = lab.json("list runs --where search=mine,disk=none --limit 0 --json");
+    let mut kept: Vec<i64> = (kept.as_array().unwrap().iter())
+        .map(|run| run["id"].as_i64().unwrap())
+        .collect();
+    kept.sort_unstable();
+    let told = trials(&result)
+        .iter()
+        .map(|own| own["run"].as_i64().unwrap());
+    assert_eq!(kept, told.collect::<Vec<_>>());
+    let table = lab
+        .dyno("table --rows offered --figure p50 --where search=mine")
+        .success();
+    has(&table, &["p50", "offered"]);
+    let page = "report --rows offered --where search=mine,disk=none -o search.html";
+    has(&lab.dyno(page).success(), &["search.html: "]);
+}
+
+/// An event takes 20 ms for each session that there is: three keep 70 ms, four do not.
+#[test]
+fn the_most_sessions_are_found_in_whole_numbers() {
+    let lab = Lab::new();
+    let line = sleeping(&lab, "20 * sysbench.opt.threads");
+    let result = lab.json(&format!(
+        "{line} --from 2 'max sessions with p50 < 70ms and errors < 1%' -q --json"
+    ));
+    assert_eq!(result["ending"], "found", "{result:#}");
+    assert_eq!(
+        (&result["lower"], &result["upper"]),
+        (&3.0.into(), &4.0.into())
+    );
+    assert_eq!(result["searched"], "sessions");
+    assert!(result["goodput_per_s"].as_f64().unwrap() > 10.0);
+}
+
+/// A promise that nothing keeps ends with the least load, and status 1.
+#[test]
+fn a_promise_that_cannot_be_kept_is_told() {
+    let lab = Lab::new();
+    let line = sleeping(&lab, "sysbench.opt.gap");
+    let shown = lab
+        .dyno(&format!("{line} 'max sessions with p50 < 1ms'"))
+        .failure(1);
+    has(
+        &shown,
+        &[
+            "One session alone, in a closed loop, had 100.0 % of its events late already.",
+            "No number of sessions keeps p50 < 1 ms: one breaks it already",
+        ],
+    );
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_is_known() {
+    let lab = Lab::new();
+    let line = sleeping(&lab, "sysbench.opt.gap");
+    let line = line.replace("-t 500ms", "-t 2s");
+    let mut running = lab.start(&format!(
+        "{line} -c 2 --from 40/s 'p50 < 100ms' --json=i.json"
+    ));
+    running.tells("#1 ");
+    running.signal(libc::SIGINT);
+    let output = running.finish(Duration::from_secs(20)).failure(130);
+    has(&output, &["Interrupted; so far 2", "keeps p50 < 100 ms"]);
+    let text = std::fs::read_to_string(lab.path("i.json")).unwrap();
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (result["ending"].as_str(), trials(&result).len()),
+        (Some("interrupted"), 1)
+    );
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let lab = Lab::new();
+    for (line, told) in [
+        (
+            "search oltp_point_select -T sqlite:t.db",
+            "dyno search needs a promise",
+        ),
+        (
+            "search oltp_point_select -T sqlite:t.db 'p99 > 10ms'",
+            "'p99 > 10ms' is no promise",
+        ),
+        (
+            "search oltp_point_select 'p99 < 10ms'",
+            "needs a --target URL",
+        ),
+        (
+            "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --rate 5",
+            "--rate means nothing to a search",
+        ),
+        (
+            "run oltp_point_select -T sqlite:t.db --votes 5",
+            "unknown option --votes",
+        ),
+    ] {
+        has(&lab.dyno(line).failure(2), &[told]);
+    }
+    assert!(!lab.path("dyno.db").exists());
+    has(
+        &lab.dyno("search --help").success(),
+        &["'PROMISE'", "--votes", "--from"],
+    );
+}
