@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dyno_core::rand::Stream;
+use dyno_stats::stopping::{BLOCKS_MIN, Rule, look};
 
 use crate::file::{Applies, Experiment, Order, ResetData, Settle};
 use crate::levels::Cell;
@@ -90,10 +91,52 @@ pub struct Cost {
 }
 
 impl Experiment {
-    /// The trials of as many blocks as the file has repeats.
+    /// The trials of as many blocks as the file has at first.
     pub fn trials(&self) -> Trials {
+        self.trials_of(self.blocks())
+    }
+
+    /// How many blocks the file has at first: its repeats; where blocks go on until ratios are
+    /// precise, as many as come before the first look.
+    pub fn blocks(&self) -> usize {
         let repeats = self.design.repeats.as_ref();
-        self.trials_of(repeats.map_or(1, |repeats| *repeats.get_ref() as usize))
+        let repeats = repeats.map(|repeats| *repeats.get_ref() as usize);
+        let usual = match self.precision() {
+            Some(_) => BLOCKS_MIN.min(self.blocks_max()),
+            None => 1,
+        };
+        repeats.unwrap_or(usual)
+    }
+
+    /// How precise ratios are to become: 0.01 is 1 %. `None` where the repeats decide.
+    pub fn precision(&self) -> Option<f64> {
+        let told = self.design.precision.as_ref()?.to_string();
+        let value = match told.trim().strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+            None => told.trim().parse().ok()?,
+        };
+        Some(value).filter(|value| *value > 0.0)
+    }
+
+    /// No more blocks than these.
+    pub fn blocks_max(&self) -> usize {
+        self.design
+            .max_blocks
+            .map_or(BLOCKS_MAX, |most| most as usize)
+    }
+
+    /// Whether ratios are precise enough after these trials, or no more blocks are to be measured.
+    pub fn is_precise(&self, trials: &[crate::Measured]) -> bool {
+        let Some(precision) = self.precision() else {
+            return true;
+        };
+        let rule = Rule {
+            precision,
+            ..Rule::up_to(self.blocks_max())
+        };
+        let all = crate::block_logs(self, trials, "rate");
+        let stops = |logs: &Vec<f64>| look(logs, &rule).is_none_or(|look| look.stop.is_some());
+        all.iter().all(stops)
     }
 
     /// The trials of so many blocks. In random order more blocks leave those before as they are,
@@ -300,6 +343,8 @@ impl Experiment {
     }
 }
 
+/// More blocks are not measured, unless the file says how many.
+const BLOCKS_MAX: usize = 30;
 const RESTART: &str = "server.restart";
 
 fn trial(cell: usize, block: usize, repeat: usize, role: Role) -> Trial {

@@ -56,8 +56,23 @@ fn others<'a>(factor: &'a Factor, base: &'a str) -> impl Iterator<Item = &'a str
         .filter(move |level| *level != base)
 }
 
+/// The logarithms of what each level makes of a figure, block by block: what decides when enough
+/// blocks are measured.
+pub fn block_logs(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Vec<f64>> {
+    let pairs = alone(experiment, trials, figure).into_iter();
+    pairs.map(|(_, _, pairs)| pairs.blocks()).collect()
+}
+
 /// What each level of each factor that is crossed makes of a figure.
 pub fn effects(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Effect> {
+    judged(alone(experiment, trials, figure))
+}
+
+fn alone(
+    experiment: &Experiment,
+    trials: &[Measured],
+    figure: &str,
+) -> Vec<(String, String, Pairs)> {
     let figure = |trial: &Measured| trial.figure(None, figure);
     let mut found = Vec::new();
     for factor in experiment.crossed() {
@@ -70,7 +85,7 @@ pub fn effects(experiment: &Experiment, trials: &[Measured], figure: &str) -> Ve
             found.push((format!("{name}={level}"), format!("{name}={base}"), pairs));
         }
     }
-    judged(found)
+    found
 }
 
 /// Whether two factors do more, or less, together than each alone: ratios of ratios, of each two

@@ -15,7 +15,7 @@ use dyno_core::finding::Verdict;
 use crate::file::Where;
 
 pub use claims::{Answer, Judgement, not_judged};
-pub use effects::{Effect, effects, interactions};
+pub use effects::{Effect, block_logs, effects, interactions};
 pub use ratio::{Ratio, Source};
 
 /// Figures by name.

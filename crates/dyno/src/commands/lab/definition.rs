@@ -9,12 +9,12 @@ use dyno_core::factors::parse_factor;
 use dyno_core::plan::Plan;
 use dyno_core::{Target, redact};
 use dyno_lab::file::{Scalar, Server as ServerOf, Topology, Values};
-use dyno_lab::{Cell, Experiment, Hashes, Planned, Trials, identify};
+use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Trials, identify};
 use dyno_load::StopSignal;
-use dyno_results::{ExperimentHead, TrialRow};
+use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind, Settings};
 
-use super::{host, line, vary};
+use super::{figures, host, line, vary};
 use crate::commands::run::{self, Within};
 use crate::commands::target::hide_password;
 use crate::options::Parsed;
@@ -93,6 +93,37 @@ impl Lab {
             identify(&self.experiment, &cells[trial.cell], trial, &self.hashes)
         };
         self.planned = self.trials.trials.iter().map(of).collect();
+    }
+
+    /// How many blocks are planned.
+    pub fn blocks(&self) -> usize {
+        let blocks = self.trials.trials.iter().map(|trial| trial.block + 1);
+        blocks.max().unwrap_or(0)
+    }
+
+    /// Where blocks go on until ratios are precise, as many as were planned the last time.
+    pub fn plan_as_before(&mut self, before: Option<&StoredExperiment>) {
+        let rows = before.map_or(&[][..], |stored| &stored.trials);
+        let blocks = rows.iter().map(|row| row.block + 1).max().unwrap_or(0);
+        if self.experiment.precision().is_some() && blocks > self.blocks() {
+            self.plan(Some(blocks));
+        }
+    }
+
+    /// Whether ratios are as precise as they are to be, or there are to be no more blocks.
+    ///
+    /// # Errors
+    /// The runs cannot be read.
+    pub fn is_precise(&self, results: &Results) -> Result<bool> {
+        if self.experiment.precision().is_none() {
+            return Ok(true);
+        }
+        let rows = self.rows();
+        let identities: Vec<&str> = rows.iter().map(|row| row.identity.as_str()).collect();
+        let states = results.trial_states(&identities)?;
+        let done = figures::done(results, &rows, &states)?;
+        let measured: Vec<Measured> = done.into_iter().map(|done| done.measured).collect();
+        Ok(self.experiment.is_precise(&measured))
     }
 
     /// The cell of a trial.
@@ -386,6 +417,9 @@ fn name(file: &str, scale: Option<&str>, experiment: &Experiment) -> String {
     }
 }
 
+/// The ways to a server of Dyno's own.
+const WAYS: [&str; 3] = ["socket", "tcp", "tls"];
+
 /// What the grammar can say and this version does not do.
 fn unsupported(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -405,6 +439,15 @@ fn unsupported(experiment: &Experiment) -> Vec<String> {
     if !experiment.observe.is_empty() {
         say("[observe]");
     }
+    if experiment.design.rerun_best {
+        say("rerun_best");
+    }
+    if !experiment.price.is_empty() {
+        say("[price]");
+    }
+    if !experiment.plots.is_empty() {
+        say("[[plot]]");
+    }
     let cells = experiment.cells();
     let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
     let many = |cell: &Cell| {
@@ -415,11 +458,32 @@ fn unsupported(experiment: &Experiment) -> Vec<String> {
     if any(&many) {
         say("a topology of several nodes");
     }
-    if any(&|cell| cell.effective.server.proxy.is_some() || cell.effective.path.is_some()) {
+    if any(&|cell| cell.effective.server.proxy.is_some()) {
         say("a proxy");
     }
     if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
         say("a command beside the load");
+    }
+    let other_way = |path: &&str| !WAYS.contains(path);
+    let mut paths = cells
+        .iter()
+        .filter_map(|cell| cell.effective.path.as_deref());
+    if let Some(path) = paths.find(other_way) {
+        wrong.push(format!(
+            "the factor 'path' is the way to the server: {}, not {path}",
+            WAYS.join(", ")
+        ));
+    }
+    if experiment.design.precision.is_some() && experiment.precision().is_none() {
+        wrong.push("precision is a share, such as 0.01 or \"1 %\"".to_owned());
+    }
+    for claim in &experiment.claims {
+        for key in dyno_lab::not_judged(&claim.check) {
+            wrong.push(format!(
+                "the claim '{}': '{key}' is not judged by this version",
+                claim.text
+            ));
+        }
     }
     if any(&|cell| cell.effective.load.workload.is_none()) {
         wrong.push("[load] names no workload".to_owned());

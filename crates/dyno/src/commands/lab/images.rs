@@ -1,5 +1,6 @@
 //! Images: the data that trials begin with, each in a server of its own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -59,6 +60,14 @@ impl Site<'_> {
             }
         };
         Ok(format!("lab-{name}-{hash}{at}"))
+    }
+
+    /// The names of all images of the experiment.
+    pub(super) fn image_names(&self) -> Result<BTreeSet<String>> {
+        let cells = self.lab.trials.cells.iter();
+        let own = cells
+            .filter(|cell| cell.effective.server.url.is_none() && !definition::is_of_host(cell));
+        own.map(|cell| self.image_name(cell)).collect()
     }
 
     /// A server that has the image of the same data at another place.

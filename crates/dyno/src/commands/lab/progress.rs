@@ -1,12 +1,13 @@
 //! What is told of an experiment while it runs: a line for each trial, and what is left.
 
-use std::time::Duration;
-
+use anyhow::Result;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
 use dyno_core::units::{human_number, human_seconds, human_size};
+
+use dyno_results::{Results, TrialState, Tried};
 
 use super::definition::Lab;
 use crate::console;
@@ -17,12 +18,10 @@ pub struct Told<'a> {
     quiet: bool,
     /// Trials that are done, those of earlier processes among them.
     done: usize,
-    failed: usize,
     begun: Nanos,
     /// Trials that this process did, the time that they took, and what the plan says they take.
     here: (usize, f64, f64),
     current: Nanos,
-    verdicts: [usize; 3],
     interrupted: bool,
 }
 
@@ -33,11 +32,9 @@ impl<'a> Told<'a> {
             lab,
             quiet,
             done,
-            failed: 0,
             begun: Clock.now(),
             here: (0, 0.0, 0.0),
             current: Clock.now(),
-            verdicts: [0; 3],
             interrupted: false,
         }
     }
@@ -94,9 +91,6 @@ impl<'a> Told<'a> {
         self.here.1 += took;
         self.here.2 += self.planned_s(trial);
         let verdict = runs.iter().filter_map(|run| run.verdict).max();
-        if let Some(verdict) = verdict {
-            self.verdicts[verdict as usize] += 1;
-        }
         let label = &self.lab.planned[trial].label;
         let verdict = verdict.map_or("not judged", Verdict::word);
         let figures = match runs {
@@ -109,7 +103,6 @@ impl<'a> Told<'a> {
 
     /// The trial failed.
     pub fn failed(&mut self, trial: usize, error: &anyhow::Error) {
-        self.failed += 1;
         let label = &self.lab.planned[trial].label;
         self.note(&format!("failed: {label}: {error:#}"));
     }
@@ -119,39 +112,82 @@ impl<'a> Told<'a> {
         self.interrupted = true;
     }
 
-    /// It ended before all trials were done.
-    pub fn stopped(&self, file: &str) {
-        console::progress("");
-        let (done, all) = (self.done, self.lab.planned.len());
-        let scale = self.lab.head.scale.as_deref();
-        let scale = scale.map_or_else(String::new, |scale| format!(" --scale {scale}"));
-        console::note(&format!(
-            "{done} of {} done; the rest: dyno lab resume {file}{scale}",
-            trials(all)
+    /// The budget does not hold another block.
+    pub fn spent(&self, spent_s: f64) {
+        self.note(&format!(
+            "the budget does not hold another block: {} are spent",
+            human_seconds(spent_s)
         ));
     }
 
-    /// All trials are done.
-    pub fn end(&self, freed: u64) {
+    /// How long this process has been at it, in seconds.
+    pub fn here_s(&self) -> f64 {
+        Clock.now().saturating_sub(self.begun) as f64 / 1e9
+    }
+
+    /// How long all trials take, by what the plan says and what they took so far, in seconds.
+    pub fn estimate_s(&self) -> f64 {
+        self.each_s() * self.lab.planned.len() as f64
+    }
+
+    /// It ended before all trials were done.
+    pub fn stopped(&self) {
         console::progress("");
-        let took = Duration::from_nanos(Clock.now().saturating_sub(self.begun));
-        let [valid, doubtful, refused] = self.verdicts;
-        let mut text = format!(
-            "{}: all {} done in {}: {valid} valid, {doubtful} doubtful, {refused} refused",
+        let (done, all) = (self.done, self.lab.planned.len());
+        let head = &self.lab.head;
+        let scale = head.scale.as_deref();
+        let scale = scale.map_or_else(String::new, |scale| format!(" --scale {scale}"));
+        let how = match head.file.is_empty() {
+            true => "the same line again, with `resume` after `dyno lab`".to_owned(),
+            false => format!("dyno lab resume {}{scale}", head.file),
+        };
+        console::note(&format!("{done} of {} done; the rest: {how}", trials(all)));
+    }
+
+    /// All trials are done.
+    ///
+    /// # Errors
+    /// The results file cannot be read.
+    pub fn end(&self, results: &Results, freed: u64) -> Result<()> {
+        console::progress("");
+        let identities: Vec<String> = self
+            .lab
+            .planned
+            .iter()
+            .map(|planned| planned.identity.to_string())
+            .collect();
+        let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
+        let states = results.trial_states(&identities)?;
+        let count = |wanted: Verdict| {
+            let is = |state: &&TrialState| matches!(state.tried, Tried::Done { verdict, .. } if verdict == Some(wanted));
+            states.values().filter(is).count()
+        };
+        let took_s: f64 = states
+            .values()
+            .filter_map(|state| state.took_ms)
+            .sum::<u64>() as f64
+            / 1e3;
+        self.note(&format!(
+            "{}: all {} done in {}: {} valid, {} doubtful, {} refused",
             self.lab.head.name,
             trials(self.lab.planned.len()),
-            human_seconds(took.as_secs_f64())
-        );
-        if self.failed > 0 {
-            text += &format!("; {} failed and were repeated", self.failed);
-        }
-        self.note(&text);
+            human_seconds(took_s),
+            count(Verdict::Valid),
+            count(Verdict::Doubtful),
+            count(Verdict::Refused)
+        ));
         if freed > 0 {
             self.note(&format!(
                 "servers and images are removed, {} freed",
                 human_size(freed)
             ));
         }
+        let file = match self.lab.head.file.is_empty() {
+            true => String::new(),
+            false => format!(" {}", self.lab.head.file),
+        };
+        self.note(&format!("the answer: dyno lab report{file}"));
+        Ok(())
     }
 
     /// How long a trial is to take by the plan.
@@ -161,17 +197,22 @@ impl<'a> Told<'a> {
         times.map(|time| time.value().as_secs_f64()).sum()
     }
 
-    /// How long what is left takes, in seconds: what the plan says, and as much besides a trial as
-    /// it took here so far.
+    /// How long what is left takes, in seconds.
     fn remaining(&self) -> f64 {
-        let each = self.lab.trials.cost.time.as_secs_f64() / self.lab.planned.len().max(1) as f64;
+        self.left() as f64 * self.each_s()
+    }
+
+    /// How long a trial takes, in seconds: what the plan says, and as much besides as it took here
+    /// so far.
+    fn each_s(&self) -> f64 {
+        let planned_s = self.lab.trials.cost.time.as_secs_f64();
+        let each = planned_s / self.lab.planned.len().max(1) as f64;
         let (count, took, planned) = self.here;
-        let beside = if count > 0 {
-            ((took - planned) / count as f64).max(0.0)
-        } else {
-            0.0
+        let beside = match count {
+            0 => 0.0,
+            count => ((took - planned) / count as f64).max(0.0),
         };
-        self.left() as f64 * (each + beside)
+        each + beside
     }
 
     fn note(&self, line: &str) {

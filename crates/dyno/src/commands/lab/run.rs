@@ -1,6 +1,6 @@
 //! `dyno lab run` and `resume`: the trials, one after the other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -29,53 +29,106 @@ const FAILURES_MAX: usize = 3;
 /// accepted, trials that failed too often.
 pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
-    let lab = Lab::of(parsed, words)?;
+    let mut lab = Lab::of(parsed, words)?;
     let path = results_file(parsed)?;
-    let mut results = Results::open(&path)?;
+    let results = Results::open(&path)?;
     let before = results.experiment(&lab.head.name)?;
-    let states = states(&results, &lab)?;
-    let done = states
-        .iter()
-        .filter(|state| **state == Progress::Done)
-        .count();
+    lab.plan_as_before(before.as_ref());
+    let done = count_done(&states(&results, &lab)?);
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     if let Some(stored) = &before
         && let Some(pid) = results.who_runs(stored.id)?
     {
         bail!("{} is being run already, by process {pid}", lab.head.name);
     }
-    let id = results.keep_experiment(&lab.head, &lab.rows())?;
     let stop = signals::install()?;
-    let quiet = parsed.has("quiet");
-    let told = Told::new(&lab, done, quiet);
-    told.begin();
-    let mut running = Running {
-        lab: &lab,
-        id,
-        site: Site::new(&lab, Arc::clone(&stop), quiet)?,
-        file: path.clone(),
+    let mut file = File {
+        path,
         results,
-        stop,
-        told,
         failures_max,
+        stop,
+        quiet: parsed.has("quiet"),
+        keeps: parsed.has("keep-servers"),
     };
-    let ended = running.all(&states);
-    let Running { site, told, .. } = running;
-    let left = told.left();
-    if left > 0 || ended.is_err() {
-        // Images stay for whoever resumes.
+    loop {
+        if let Some(status) = file.blocks(&lab)? {
+            return Ok(status);
+        }
+        if lab.is_precise(&file.results)? {
+            break;
+        }
+        // One block more, until ratios are as precise as they are to be.
+        lab.plan(Some(lab.blocks() + 1));
+    }
+    file.finish(&lab)
+}
+
+fn count_done(states: &[Progress]) -> usize {
+    let done = states.iter().filter(|state| **state == Progress::Done);
+    done.count()
+}
+
+/// What runs of an experiment have in common.
+struct File {
+    path: PathBuf,
+    results: Results,
+    failures_max: usize,
+    stop: Arc<StopSignal>,
+    quiet: bool,
+    keeps: bool,
+}
+
+impl File {
+    /// Runs what is left of the trials that are planned. Answers with the exit status where that
+    /// is not all of them.
+    fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
+        let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
+        let states = states(&self.results, lab)?;
+        let told = Told::new(lab, count_done(&states), self.quiet);
+        told.begin();
+        let spent_s = spent_s(&self.results, lab)?;
+        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
+        let mut running = Running {
+            lab,
+            id,
+            site,
+            file: self,
+            told,
+            spent_s,
+        };
+        let ended = running.all(&states);
+        let Running { mut site, told, .. } = running;
+        let left = site.leave();
+        // Images stay for the next block, and for whoever resumes.
         drop(site);
-        let name = &lab.head.file;
-        let name = if name.is_empty() { "…" } else { name };
-        told.stopped(name);
-        return ended.and(Ok(match told.is_interrupted() {
+        left?;
+        if told.left() == 0 && ended.is_ok() {
+            return Ok(None);
+        }
+        told.stopped();
+        ended?;
+        Ok(Some(match told.is_interrupted() {
             true => STATUS_INTERRUPTED,
             false => STATUS_FAILED,
-        }));
+        }))
     }
-    let freed = site.finish(parsed.has("keep-servers"))?;
-    told.end(freed);
-    Ok(STATUS_DONE)
+
+    /// All is done: servers and images go, unless they are to stay.
+    fn finish(&self, lab: &Lab) -> Result<u8> {
+        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
+        let freed = if self.keeps { 0 } else { site.remove_images()? };
+        Told::new(lab, lab.planned.len(), self.quiet).end(&self.results, freed)?;
+        Ok(STATUS_DONE)
+    }
+}
+
+/// How long the trials took so far that have an end, in seconds.
+fn spent_s(results: &Results, lab: &Lab) -> Result<f64> {
+    let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
+    let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
+    let states = results.trial_states(&identities)?;
+    let took = states.values().filter_map(|state| state.took_ms);
+    Ok(took.sum::<u64>() as f64 / 1e3)
 }
 
 /// How far each trial is.
@@ -143,11 +196,10 @@ struct Running<'a> {
     lab: &'a Lab,
     id: i64,
     site: Site<'a>,
-    file: std::path::PathBuf,
-    results: Results,
-    stop: Arc<StopSignal>,
+    file: &'a mut File,
     told: Told<'a>,
-    failures_max: usize,
+    /// By all trials so far, in seconds.
+    spent_s: f64,
 }
 
 impl Running<'_> {
@@ -155,21 +207,28 @@ impl Running<'_> {
         let lab = self.lab;
         let mut schedule = Schedule::new(&lab.experiment, &lab.trials, states);
         let mut failures = 0;
+        let mut block = None;
         while let Some(next) = schedule.next() {
-            if self.stop.level() != StopLevel::None {
+            if self.file.stop.level() != StopLevel::None {
+                break;
+            }
+            let own = lab.trials.trials[next.trial].block;
+            if block.replace(own) != Some(own) && self.is_spent() {
                 break;
             }
             let identity = lab.planned[next.trial].identity.to_string();
             self.told.next(next.trial, next.out_of_order);
-            let attempt = self.results.begin_attempt(self.id, &identity)?;
+            let attempt = self.file.results.begin_attempt(self.id, &identity)?;
             let outcome = self.one(&next, &identity);
-            let interrupted = self.stop.level() != StopLevel::None;
+            let interrupted = self.file.stop.level() != StopLevel::None;
             let end = match &outcome {
                 Ok(_) => AttemptEnd::Done,
                 Err(_) if interrupted => AttemptEnd::Interrupted,
                 Err(error) => AttemptEnd::Failed(dyno_core::redact::text(&format!("{error:#}"))),
             };
-            self.results.end_attempt(attempt, &end, self.site.done())?;
+            self.file
+                .results
+                .end_attempt(attempt, &end, self.site.done())?;
             match outcome {
                 Ok(runs) => {
                     failures = 0;
@@ -185,7 +244,7 @@ impl Running<'_> {
                     self.site.down();
                     self.told.failed(next.trial, &error);
                     schedule.ended(Outcome::Failed);
-                    if failures >= self.failures_max {
+                    if failures >= self.file.failures_max {
                         bail!("{failures} trials in a row failed, the last one: {error:#}");
                     }
                 }
@@ -194,17 +253,32 @@ impl Running<'_> {
         Ok(())
     }
 
+    /// Whether the budget does not hold another block. The first is always run.
+    fn is_spent(&mut self) -> bool {
+        let Some(budget) = &self.lab.experiment.design.budget else {
+            return false;
+        };
+        let blocks = self.lab.blocks().max(1) as f64;
+        let block_s = self.told.estimate_s() / blocks;
+        let spent_s = self.spent_s + self.told.here_s();
+        let is_spent = spent_s > 0.0 && spent_s + block_s > budget.value().as_secs_f64();
+        if is_spent {
+            self.told.spent(spent_s);
+        }
+        is_spent
+    }
+
     /// One trial: what it needs, then its runs.
     fn one(&mut self, next: &dyno_lab::Next, identity: &str) -> Result<Vec<RunSummary>> {
         let cell = self.lab.cell(next.trial);
         let target = self.site.make_ready(cell, next.change)?;
-        let file = shown(&self.file)?;
+        let file = shown(&self.file.path)?;
         let line = line::run(cell, target.as_deref(), file, &self.lab.base);
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
         self.told.measuring(next.trial);
         let within = Within {
             trial: Some(identity.to_owned()),
-            stop: Arc::clone(&self.stop),
+            stop: Arc::clone(&self.file.stop),
             kept: Kept::default(),
             plans_only: false,
         };

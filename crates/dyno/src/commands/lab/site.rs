@@ -103,12 +103,33 @@ impl<'a> Site<'a> {
             self.settle(cell)?;
         }
         let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
-        Ok(Some(up.target.clone()))
+        let by_tcp = || -> Result<String> {
+            let server = self.images.get(&up.image);
+            let server = server.ok_or_else(|| anyhow!("no server runs"))?;
+            Ok(server.url(true)?)
+        };
+        Ok(Some(match cell.effective.path.as_deref() {
+            Some("tcp") => with_mode(&by_tcp()?, "disable"),
+            Some("tls") => with_mode(&by_tcp()?, "require"),
+            _ => up.target.clone(),
+        }))
     }
 
     /// What was done before the trial.
     pub fn done(&self) -> &[String] {
         &self.done
+    }
+
+    /// Undoes what was changed on a server that is not Dyno's own; see [`Site::down`] for others.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn leave(&mut self) -> Result<()> {
+        match self.up.is_some() {
+            // Its data are put back before it runs again.
+            true => Ok(()),
+            false => self.undo(),
+        }
     }
 
     /// Ends the server that runs, whose data are put back before it runs again.
@@ -118,14 +139,15 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// All trials are done: undoes changes, and removes servers with their images unless they are
-    /// to stay. Returns how many bytes were freed.
-    pub fn finish(mut self, keep: bool) -> Result<u64> {
-        self.undo()?;
-        self.down();
+    /// Removes the servers of this experiment with their images. Returns how many bytes were
+    /// freed.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn remove_images(&self) -> Result<u64> {
         let mut freed = 0;
-        if !keep {
-            for server in std::mem::take(&mut self.images).into_values() {
+        for name in self.image_names()? {
+            if let Ok(server) = Server::open(&self.home, &name) {
                 freed += server.remove()?;
             }
         }
@@ -392,6 +414,12 @@ impl Site<'_> {
     pub fn has_died(&mut self) -> bool {
         self.up.as_mut().is_some_and(Up::is_over)
     }
+}
+
+/// A URL that says whether to encrypt.
+fn with_mode(url: &str, mode: &str) -> String {
+    let more = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{more}sslmode={mode}")
 }
 
 pub(super) fn since(begun: u64) -> f64 {

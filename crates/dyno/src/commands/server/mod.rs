@@ -180,7 +180,8 @@ fn keep(folder: &Path) -> Result<u8> {
 /// How Dyno starts itself to run a server.
 pub fn keeper() -> Result<KeeperCommand> {
     Ok(KeeperCommand {
-        program: std::env::current_exe()?,
+        // A file of this name may be another version by the time that it is started.
+        program: "/proc/self/exe".into(),
         arguments: vec!["server".into(), KEEP.into()],
     })
 }
