@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::mounts::disk_of;
+use crate::process::ProcessId;
 use crate::server::Server;
 pub(crate) use controllers::name_of;
 use controllers::{Controller, Group};
@@ -102,7 +103,7 @@ impl Limits {
         while let (false, Some(above)) = (there.exists(), there.parent()) {
             there = above;
         }
-        let trial = format!("dyno-trial-{}", std::process::id());
+        let trial = controllers::trial_of(home);
         let made = self.make_groups(&trial, there);
         made.map(|groups| remove_all(&groups.paths))
     }
@@ -353,6 +354,12 @@ impl Home {
     pub fn sweep(&self) -> Result<Vec<String>> {
         let mut swept = Vec::new();
         for (name, group) in controllers::all_of(self) {
+            if let Some(owner) = controllers::owner_of_trial(&name) {
+                if ProcessId::of(owner).is_none() {
+                    controllers::remove(&group);
+                }
+                continue;
+            }
             let folder = self.folder(&name)?;
             if is_left(&folder, self)? {
                 controllers::remove(&group);
