@@ -110,6 +110,16 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Plain files, of version 2.
+    #[cfg(test)]
+    pub(super) fn of_files(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            is_unified: true,
+            controller: "cpu",
+        }
+    }
+
     /// Makes a group in it.
     ///
     /// # Errors

@@ -428,6 +428,35 @@ mod tests {
         );
     }
 
+    /// Plain files in the place of the kernel's, which say what they were told.
+    #[test]
+    fn version_2_is_written_as_it_wants() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let place = controllers::Place::of_files(outer.path());
+        let group = place.make("one").expect("a group");
+        let given = std::fs::read_to_string(outer.path().join("cgroup.subtree_control"));
+        assert_eq!(given.expect("it is given on"), "+cpu");
+        assert_eq!(
+            limit_cpus(&group, true, 1.5).expect("a limit"),
+            "cpu.max=150000 100000"
+        );
+        group.set("memory.swap.max", "max").expect("a file");
+        assert_eq!(
+            limit_memory(&group, true, (64 << 20) + 5).expect("a limit"),
+            "memory.max=67108864"
+        );
+        assert_eq!(group.get("memory.swap.max").expect("a file"), "0");
+        assert_eq!(
+            limit_disk(&group, true, "8:0", "wiops", 600).expect("a limit"),
+            "io.max=8:0 wiops=600"
+        );
+        assert_eq!(controllers::killed_for_memory(&group.path), 0);
+        group
+            .set("memory.events", "oom 2\noom_kill 2\n")
+            .expect("a file");
+        assert_eq!(controllers::killed_for_memory(&group.path), 2);
+    }
+
     #[test]
     fn what_is_set_is_read_back() {
         let outer = tempfile::tempdir().expect("a folder");

@@ -80,8 +80,9 @@ impl Work {
 /// Waits until the server of a URL has nothing left to do in the background, at most so long. Its
 /// counters are looked at once a second: MariaDB and MySQL: dirty pages, age of the checkpoint,
 /// history of old row versions, what InnoDB reads and writes, MyRocks' flushes and compactions;
-/// PostgreSQL (which is told to `CHECKPOINT` first, and again after vacuum): WAL since the last checkpoint, workers of
-/// autovacuum, tables that are due for it; and what a host that is this one has to write back.
+/// PostgreSQL (which is told to `CHECKPOINT` first, and again after vacuum): WAL since the last
+/// checkpoint, workers of autovacuum, tables that are due for it; and what a host that is this one
+/// has to write back.
 ///
 /// The waiting ends early where something is left that has not moved for 10 seconds, as dirty
 /// pages that a server keeps until it needs room. `told` hears what is left at each look.
