@@ -16,7 +16,7 @@ use crate::settings::Settings;
 /// So long may a server take to end before it is killed.
 pub(crate) const GRACE_S: u64 = 120;
 /// What is known of a server.
-const RECORD: &str = "server.json";
+pub(crate) const RECORD: &str = "server.json";
 
 /// What a kind's programs are told.
 pub(crate) struct Context<'a> {

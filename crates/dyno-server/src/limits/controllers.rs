@@ -110,6 +110,16 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Plain files, of version 2.
+    #[cfg(test)]
+    pub(super) fn of_files(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            is_unified: true,
+            controller: "cpu",
+        }
+    }
+
     /// Makes a group in it.
     ///
     /// # Errors
@@ -243,6 +253,16 @@ pub(crate) fn name_of(folder: &crate::home::Folder) -> String {
     prefix(home) + folder.name()
 }
 
+/// The name of groups that this process tries limits with: no server can have it.
+pub(super) fn trial_of(home: &Home) -> String {
+    format!("{}+{}", prefix(home.path()), std::process::id())
+}
+
+/// The process that tries limits with groups of this name, without what they begin with.
+pub(super) fn owner_of_trial(name: &str) -> Option<u32> {
+    name.strip_prefix('+')?.parse().ok()
+}
+
 /// All groups that servers of a home have or had, with the servers' names.
 pub(super) fn all_of(home: &Home) -> Vec<(String, PathBuf)> {
     let prefix = prefix(home.path());
@@ -306,5 +326,12 @@ mod tests {
     fn groups_of_homes_differ() {
         assert_ne!(prefix(Path::new("/a/b")), prefix(Path::new("/a/c")));
         assert_eq!(prefix(Path::new("/a")).len(), "dyno-12345678-".len());
+        let home = Home::at(Path::new("/a")).expect("it need not be there");
+        let trial = trial_of(&home);
+        let name = trial
+            .strip_prefix(&prefix(Path::new("/a")))
+            .expect("the home's");
+        assert_eq!(owner_of_trial(name), Some(std::process::id()));
+        assert_eq!(owner_of_trial("mariadb"), None);
     }
 }

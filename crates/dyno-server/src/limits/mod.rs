@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::mounts::disk_of;
+use crate::process::ProcessId;
 use crate::server::Server;
 pub(crate) use controllers::name_of;
 use controllers::{Controller, Group};
@@ -102,7 +103,7 @@ impl Limits {
         while let (false, Some(above)) = (there.exists(), there.parent()) {
             there = above;
         }
-        let trial = format!("dyno-trial-{}", std::process::id());
+        let trial = controllers::trial_of(home);
         let made = self.make_groups(&trial, there);
         made.map(|groups| remove_all(&groups.paths))
     }
@@ -353,6 +354,12 @@ impl Home {
     pub fn sweep(&self) -> Result<Vec<String>> {
         let mut swept = Vec::new();
         for (name, group) in controllers::all_of(self) {
+            if let Some(owner) = controllers::owner_of_trial(&name) {
+                if ProcessId::of(owner).is_none() {
+                    controllers::remove(&group);
+                }
+                continue;
+            }
             let folder = self.folder(&name)?;
             if is_left(&folder, self)? {
                 controllers::remove(&group);
@@ -419,6 +426,35 @@ mod tests {
             serde_json::from_str::<Limits>(&kept).expect("limits"),
             limits
         );
+    }
+
+    /// Plain files in the place of the kernel's, which say what they were told.
+    #[test]
+    fn version_2_is_written_as_it_wants() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let place = controllers::Place::of_files(outer.path());
+        let group = place.make("one").expect("a group");
+        let given = std::fs::read_to_string(outer.path().join("cgroup.subtree_control"));
+        assert_eq!(given.expect("it is given on"), "+cpu");
+        assert_eq!(
+            limit_cpus(&group, true, 1.5).expect("a limit"),
+            "cpu.max=150000 100000"
+        );
+        group.set("memory.swap.max", "max").expect("a file");
+        assert_eq!(
+            limit_memory(&group, true, (64 << 20) + 5).expect("a limit"),
+            "memory.max=67108864"
+        );
+        assert_eq!(group.get("memory.swap.max").expect("a file"), "0");
+        assert_eq!(
+            limit_disk(&group, true, "8:0", "wiops", 600).expect("a limit"),
+            "io.max=8:0 wiops=600"
+        );
+        assert_eq!(controllers::killed_for_memory(&group.path), 0);
+        group
+            .set("memory.events", "oom 2\noom_kill 2\n")
+            .expect("a file");
+        assert_eq!(controllers::killed_for_memory(&group.path), 2);
     }
 
     #[test]

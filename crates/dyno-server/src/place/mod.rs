@@ -17,6 +17,7 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::mounts::{Mount, mounted_at};
 use crate::process::{effective_uid, wait_until};
+use crate::server::RECORD;
 pub use file_system::FileSystem;
 use file_system::{program, run};
 
@@ -127,6 +128,7 @@ impl Place {
         let text = serde_json::to_string(self).unwrap_or_default();
         let record = record_of(folder);
         fs::write(&record, text).on("write", &record)?;
+        let _making = hold(&record)?;
         let image = image_of(folder);
         let file = File::options()
             .write(true)
@@ -223,6 +225,21 @@ fn image_of(folder: &Folder) -> PathBuf {
 /// Says which file system a folder has, mounted or not.
 pub(crate) fn record_of(folder: &Folder) -> PathBuf {
     beside(folder, "place")
+}
+
+/// Keeps other commands from a file system that is being made or removed.
+fn hold(record: &Path) -> Result<File> {
+    let file = File::options()
+        .write(true)
+        .open(record)
+        .on("open", record)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => failed(format!(
+            "another command is making or changing the server of {}; try again when it is done",
+            record.display()
+        )),
+    }
 }
 
 /// The name of a server that a record is of.
@@ -346,16 +363,22 @@ impl Folder {
         }
     }
 
-    /// Removes a server whose file system is not mounted, and so cannot run. Answers how many
-    /// bytes that frees.
+    /// Whether it has a file system of its own with no server in it: making one was interrupted.
+    pub fn is_unfinished(&self) -> bool {
+        record_of(self).exists() && mount(self).is_some() && !self.join(RECORD).exists()
+    }
+
+    /// Removes a server whose file system is not mounted, or that was never finished, and so does
+    /// not run. Answers how many bytes that frees.
     ///
     /// # Errors
-    /// Its files cannot be removed.
+    /// It is neither, another command is making it, or its files cannot be removed.
     pub fn discard_unmounted(&self) -> Result<u64> {
-        match self.is_unmounted() {
-            true => discard(self),
-            false => failed(format!("{} is in use", self.path().display())),
+        if !self.is_unmounted() && !self.is_unfinished() {
+            return failed(format!("{} is in use", self.path().display()));
         }
+        let _removing = hold(&record_of(self))?;
+        discard(self)
     }
 }
 
@@ -439,9 +462,13 @@ mod tests {
         let names: Vec<_> = home.folders().expect("folders");
         assert_eq!(names.len(), 1);
         folder.mount_again().expect("it is mounted again");
+        assert!(folder.is_unfinished(), "there is no server in it");
         assert!(folder.data().join("a").exists());
         assert!(home.make("one").is_err(), "the name is taken");
-        assert!(discard(&folder).expect("it is removed") > 1 << 20);
+        let held = hold(&record_of(&folder)).expect("nobody holds it");
+        assert!(folder.discard_unmounted().is_err(), "it is being made");
+        drop(held);
+        assert!(folder.discard_unmounted().expect("it is removed") > 1 << 20);
         assert_eq!(fs::read_dir(home.path()).expect("a home").count(), 0);
     }
 

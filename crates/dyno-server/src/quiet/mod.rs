@@ -80,8 +80,9 @@ impl Work {
 /// Waits until the server of a URL has nothing left to do in the background, at most so long. Its
 /// counters are looked at once a second: MariaDB and MySQL: dirty pages, age of the checkpoint,
 /// history of old row versions, what InnoDB reads and writes, MyRocks' flushes and compactions;
-/// PostgreSQL (which is told to `CHECKPOINT` first): WAL since the last checkpoint, workers of
-/// autovacuum, tables that are due for it; and what a host that is this one has to write back.
+/// PostgreSQL (which is told to `CHECKPOINT` first, and again after vacuum): WAL since the last
+/// checkpoint, workers of autovacuum, tables that are due for it; and what a host that is this one
+/// has to write back.
 ///
 /// The waiting ends early where something is left that has not moved for 10 seconds, as dirty
 /// pages that a server keeps until it needs room. `told` hears what is left at each look.
@@ -101,6 +102,13 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
         Family::Postgres => Box::new(postgres::Counters::begin(&mut reached.control, at_most)),
         _ => return lost("its family has no counters of background work".to_owned()),
     };
+    // A checkpoint that took too long has cost the connection.
+    if !reached.control.is_open() {
+        match connect_to(url) {
+            Ok(again) => reached = again,
+            Err(why) => return lost(why),
+        }
+    }
     let (mut quiet_polls, mut still) = (0, Stillness::default());
     loop {
         let mut work = match server.look(&mut reached.control) {
@@ -185,6 +193,14 @@ fn host(meminfo: &str) -> Option<Work> {
     let bytes = (kilobytes("Dirty:")? + kilobytes("Writeback:")?) * 1024;
     let what = format!("the host has {} to write back", human_size(bytes));
     Some(Work::activity(bytes, HOST_DIRTY_MAX, what))
+}
+
+/// A number with what it counts.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
 }
 
 /// Names and values of a statement of two columns, names in lower case.

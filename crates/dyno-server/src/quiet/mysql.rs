@@ -113,11 +113,11 @@ fn rocksdb(
     for (name, is) in [
         (
             "compaction_pending",
-            "column families with compactions pending",
+            "column families that await compaction",
         ),
         (
             "mem_table_flush_pending",
-            "column families with flushes pending",
+            "column families that await a flush",
         ),
         ("num_immutable_mem_table", "memtables to flush"),
     ] {
@@ -128,7 +128,7 @@ fn rocksdb(
         if let Some(count) = count {
             // Sums of small counts.
             let count = count.max(0.0) as u64;
-            work.push(Work::amount(count, 0, format!("RocksDB has {count} {is}")));
+            work.push(Work::amount(count, 0, format!("RocksDB: {is}: {count}")));
         }
     }
     for (name, does) in [
@@ -199,10 +199,7 @@ mod tests {
         let now = status(&[("rocksdb_compact_write_bytes", 1_034)]);
         let work = rocksdb(&families, &now, &before);
         let said = busy(&work);
-        assert_eq!(
-            said[0],
-            "RocksDB has 1 column families with compactions pending"
-        );
+        assert_eq!(said[0], "RocksDB: column families that await compaction: 1");
         assert_eq!(said[1], "RocksDB's compaction writes 1.00 KiB/s");
         assert!(busy(&rocksdb(&BTreeMap::new(), &now, &now)).is_empty());
     }

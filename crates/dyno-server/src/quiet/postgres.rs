@@ -5,17 +5,23 @@ use std::time::Duration;
 use dyno_core::units::human_size;
 use dyno_drivers::Control;
 
-use super::{Look, Work};
+use super::{Look, Work, counted};
 use crate::contract::ANSWER;
 
 /// WAL since the last checkpoint that a server at rest writes.
 const WAL_MAX: u64 = 16 << 20;
+/// Less than this in a second is nobody who writes.
+const WAL_MOVES: u64 = 1 << 20;
 
 /// What the version of the server can be asked.
 pub(super) struct Counters {
     version: u32,
+    /// So long may a checkpoint take.
+    limit: Duration,
     /// Why there was no checkpoint, if there was none.
     refused: Option<String>,
+    /// WAL since the last checkpoint at the look before.
+    last_wal: u64,
 }
 
 impl Counters {
@@ -23,31 +29,45 @@ impl Counters {
     pub(super) fn begin(control: &mut Control, limit: Duration) -> Self {
         let version = one(control, "SELECT current_setting('server_version_num')");
         let version = version.ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        let done = control.query("CHECKPOINT", limit.max(ANSWER));
+        let limit = limit.max(ANSWER);
+        let done = control.query("CHECKPOINT", limit);
         Self {
             version,
+            limit,
             refused: done.err().map(|error| error.to_string()),
+            last_wal: 0,
         }
     }
 }
 
 impl Look for Counters {
     fn look(&mut self, control: &mut Control) -> std::result::Result<Vec<Work>, String> {
-        let mut work = Vec::new();
-        let wal = number(control, wal_since_checkpoint(self.version))?;
+        let workers = number(control, vacuum_workers(self.version))?;
+        let due = number(control, &due_tables(self.version))?;
+        let mut wal = number(control, wal_since_checkpoint(self.version))?;
+        let is_written = wal.saturating_sub(self.last_wal) > WAL_MOVES;
+        if wal > WAL_MAX && workers + due == 0 && !is_written && self.refused.is_none() {
+            // What vacuum wrote since.
+            let done = control.query("CHECKPOINT", self.limit);
+            self.refused = done.err().map(|error| error.to_string());
+            wal = number(control, wal_since_checkpoint(self.version))?;
+        }
+        self.last_wal = wal;
         let mut what = format!("{} of WAL since the last checkpoint", human_size(wal));
         if let Some(why) = &self.refused {
             what += &format!(", and none could be asked for: {why}");
         }
-        work.push(Work::amount(wal, WAL_MAX, what));
-        let workers = number(control, vacuum_workers(self.version))?;
-        let what = format!("{workers} workers of autovacuum at work");
-        work.push(Work::activity(workers, 0, what));
-        let due = number(control, &due_tables(self.version))?;
-        let what = format!("{due} tables of this database due for autovacuum");
-        // They wait for autovacuum_naptime, which must not look like standing still.
-        work.push(Work::activity(due, 0, what));
-        Ok(work)
+        let works = format!(
+            "{} at work",
+            counted(workers, "worker of autovacuum", "workers of autovacuum")
+        );
+        let tables = counted(due, "table of this database", "tables of this database");
+        Ok(vec![
+            Work::amount(wal, WAL_MAX, what),
+            Work::activity(workers, 0, works),
+            // They wait for autovacuum_naptime, which must not look like standing still.
+            Work::activity(due, 0, format!("{tables} due for autovacuum")),
+        ])
     }
 }
 

@@ -25,6 +25,10 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
         match found {
             Ok(server) => servers.push(server),
             Err(folder) if folder.is_unmounted() => unmounted.push(folder.name().to_owned()),
+            Err(folder) if folder.is_unfinished() => console::note(&format!(
+                "making server '{0}' was interrupted: `dyno server down {0}` removes it",
+                folder.name()
+            )),
             Err(folder) => console::note(&format!(
                 "{} is not a server's folder: left out",
                 folder.path().display()

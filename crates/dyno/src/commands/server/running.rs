@@ -212,7 +212,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
             let mut opened = Vec::new();
             for name in names {
                 let folder = home.folder(name)?;
-                match folder.is_unmounted() {
+                match folder.is_unmounted() || folder.is_unfinished() {
                     true => down_unmounted(&folder, parsed)?,
                     false => opened.push(Server::open(&home, name)?),
                 }
@@ -224,7 +224,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
             for found in Server::all(&home)? {
                 match found {
                     Ok(server) => whole.push(server),
-                    Err(folder) if folder.is_unmounted() => {
+                    Err(folder) if folder.is_unmounted() || folder.is_unfinished() => {
                         has_unmounted = true;
                         down_unmounted(&folder, parsed)?;
                     }
@@ -265,11 +265,11 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Removes a server that a reboot stopped and unmounted.
+/// Removes a server that a reboot stopped and unmounted, or that was never finished.
 fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
     let name = folder.name();
     let data = match parsed.has("keep-data") {
-        true => "its data stay in a file system that is not mounted".to_owned(),
+        true => "its data stay where they are".to_owned(),
         false => format!(
             "its data are removed, {} freed",
             human_size(folder.discard_unmounted()?)
