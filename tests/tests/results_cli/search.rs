@@ -149,6 +149,18 @@ fn mistakes_are_told_before_anything_runs() {
             "--rate means nothing to a search",
         ),
         (
+            "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --table-sise 5",
+            "did you mean --table-size?",
+        ),
+        (
+            "search insert_benchmark -T sqlite:t.db 'p99 < 10ms'",
+            "insert_benchmark has phases, each a run of its own: it cannot be searched",
+        ),
+        (
+            "search cpu 'p99 < 10ms' --ledger off",
+            "--ledger means nothing to cpu",
+        ),
+        (
             "run oltp_point_select -T sqlite:t.db --votes 5",
             "unknown option --votes",
         ),

@@ -5,6 +5,7 @@ mod climb;
 mod conduct;
 mod promise;
 mod trial;
+mod workload;
 
 use anyhow::Result;
 use dyno_report::search::SearchEnd;
@@ -33,6 +34,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     };
+    workload::check(&ask)?;
     let output = Output::of(&ask.parsed)?;
     let look = console::look(&ask.parsed);
     let (found, trouble) = conduct::conduct(&ask, signals::install()?);
