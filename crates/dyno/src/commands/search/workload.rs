@@ -5,11 +5,12 @@ use dyno_host::Edition;
 use dyno_run::{Job, Loaded, Workload};
 
 use super::ask::Ask;
+use super::promise;
 use crate::commands::host;
 use crate::commands::run::options_of;
 use crate::commands::target::target;
-use crate::definitions::RUN;
-use crate::options::{Grammar, Script, parse};
+use crate::definitions::{RUN, search};
+use crate::options::{Grammar, Script, help, parse};
 use crate::settings::{self, usage};
 
 /// Refuses a target that is none, options that neither Dyno nor the workload has, values that they
@@ -57,4 +58,28 @@ pub fn check(ask: &Ask) -> Result<()> {
             "{name} has phases, each a run of its own: it cannot be searched"
         ))),
     }
+}
+
+/// Help on searches, with the options of the workload that the arguments name, if they name one.
+pub fn help_on(args: &[String]) -> String {
+    let parsed = parse(args, search(), Script::Unknown, Grammar::Dyno).unwrap_or_default();
+    let mut words = parsed.words.iter();
+    let name = words.find(|word| !promise::is_meant(word));
+    let work = name.and_then(|name| Workload::find(name, Edition::Dyno).ok());
+    let loaded = work.and_then(|work| Loaded::new(Job::of(work)).ok());
+    let declared = loaded.and_then(|loaded| loaded.description.options);
+    let declared = declared.filter(|options| !options.is_empty());
+    let own = name
+        .zip(declared)
+        .map_or_else(String::new, |(name, options)| {
+            format!("\nOptions of {name}:\n{}", dyno_script::help(&options))
+        });
+    format!(
+        "Usage: dyno search WORKLOAD --target URL 'PROMISE' [options] [the workload's options]\n\n\
+         PROMISE is one of the latencies, perhaps of errors, too: 'p99 < 10ms',\n\
+         'max rate with p99.9 < 50ms and errors < 0.1%', 'max sessions with p95 < 20ms'.\n\
+         The rate is that of an open loop, whose latencies count from the instant at which an\n\
+         event was due.\n{own}{}",
+        help(search(), Grammar::Dyno)
+    )
 }
