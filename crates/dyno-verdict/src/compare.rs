@@ -163,7 +163,10 @@ impl Metric {
     pub fn is_called(&self, name: &str) -> bool {
         const OPEN: (&str, &str) = ("response time, ", "latency, ");
         let same = |own: &str, name: &str| own.eq_ignore_ascii_case(name);
-        let parts = self.name.strip_prefix(OPEN.0).zip(name.strip_prefix(OPEN.1));
+        let parts = self
+            .name
+            .strip_prefix(OPEN.0)
+            .zip(name.strip_prefix(OPEN.1));
         same(&self.name, name) || parts.is_some_and(|(own, name)| same(own, name))
     }
 }
