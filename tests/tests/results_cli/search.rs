@@ -108,6 +108,22 @@ fn a_promise_that_cannot_be_kept_is_told() {
     );
 }
 
+/// It has neither a target nor a calibration.
+#[test]
+fn a_test_of_the_host_can_be_searched() {
+    let lab = Lab::new();
+    let line = "search cpu --cpu-max-prime 500 -c 1 -t 200ms --warmup 0 --votes 1 --width 100%";
+    let result = lab.json(&format!("{line} 'p50 < 1s' --from 2000/s -q --json"));
+    assert_ne!(result["ending"], "failed", "{result:#}");
+    assert!(result["lower"].is_f64(), "{result:#}");
+    let shown = lab
+        .dyno("search cpu --cpu-max-prime 500 -t 100ms --warmup 0 'max sessions with p50 < 1us'");
+    has(
+        &shown.failure(1),
+        &["No number of sessions keeps p50 < 1 µs"],
+    );
+}
+
 #[test]
 fn an_interrupt_ends_it_with_what_is_known() {
     let lab = Lab::new();
@@ -147,6 +163,18 @@ fn mistakes_are_told_before_anything_runs() {
         (
             "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --rate 5",
             "--rate means nothing to a search",
+        ),
+        (
+            "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --table-sise 5",
+            "did you mean --table-size?",
+        ),
+        (
+            "search insert_benchmark -T sqlite:t.db 'p99 < 10ms'",
+            "insert_benchmark has phases, each a run of its own: it cannot be searched",
+        ),
+        (
+            "search cpu 'p99 < 10ms' --ledger off",
+            "--ledger means nothing to cpu",
         ),
         (
             "run oltp_point_select -T sqlite:t.db --votes 5",

@@ -30,7 +30,7 @@ pub fn search(found: &SearchResult, look: &Look) -> String {
     if let Some((ink, text)) = confirmed(found) {
         page.row("confirmed", ink, &text);
     }
-    if let (Some(range), Some(_)) = (found.plausible, found.upper) {
+    if let (Some(range), SearchEnd::Found) = (found.plausible, found.ending) {
         let text = format!(
             "the limit lies between {}: near it votes are a matter of chance",
             between(plan.searched, range)

@@ -37,7 +37,7 @@ pub const OF_SEARCHES: &[Opt] = &[
 
 /// Options of a run that a search decides itself, or that would mean nothing to it, with what is
 /// said of them.
-pub const NOT_OF_SEARCHES: [(&str, &str); 13] = [
+pub const NOT_OF_SEARCHES: [(&str, &str); 14] = [
     ("rate", "--from says where it begins"),
     ("latency-limit", "the promise has it"),
     ("ladder", "'max sessions with …' looks for sessions"),
@@ -56,6 +56,7 @@ pub const NOT_OF_SEARCHES: [(&str, &str); 13] = [
         "it has no plan; `dyno show RUN --plan` has that of a trial",
     ),
     ("ramp-up", "--warmup has each trial settle"),
+    ("verbose", "`dyno show RUN -v` tells all of a trial"),
     (
         "statements",
         "`dyno run --statements` at the rate that was found has them",
@@ -77,6 +78,10 @@ fn adapted(opt: &Opt) -> Opt {
         "sessions" => {
             "sessions among which the events of an open loop are spread; a search for sessions \
              chooses them itself [64; with SQLite and tests of the host one per core]"
+        }
+        "target" => {
+            "mysql://, mariadb://, postgres:// or sqlite:FILE with the workload's tables; also \
+             $DYNO_TARGET"
         }
         "time" => "how long each trial measures [10s]",
         "warmup" => "how long each trial settles before; left out of all figures [3s]",

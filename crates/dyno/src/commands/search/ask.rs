@@ -51,6 +51,8 @@ pub struct Ask {
     /// The database works within the load generator, or there is none: what is late by the one is
     /// late by the other.
     pub embedded: bool,
+    /// A test of this host, which has no target.
+    pub of_host: bool,
 }
 
 impl fmt::Debug for Ask {
@@ -103,7 +105,8 @@ impl Ask {
                 "dyno search needs a --target URL: its trials load the same tables",
             ));
         }
-        let embedded = target.as_deref().is_none_or(is_embedded) || work.test().is_some();
+        let of_host = work.test().is_some();
+        let embedded = of_host || target.as_deref().is_none_or(is_embedded);
         let (goal, votes) = goal(&parsed, &promise)?;
         let workload = workload.clone();
         parsed.forget_password();
@@ -121,6 +124,7 @@ impl Ask {
             goal,
             votes,
             embedded,
+            of_host,
             parsed,
         }))
     }

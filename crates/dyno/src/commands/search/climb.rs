@@ -15,6 +15,8 @@ const STEP: Duration = Duration::from_secs(3);
 const GAIN: f64 = 0.1;
 /// Sessions of the last step of a search for sessions.
 const SESSIONS_MAX: u32 = 1024;
+/// More sessions are not tried: their threads and connections are a test of their own.
+const SESSIONS_MOST: u32 = 16_384;
 /// More per second are not offered.
 const RATE_MAX: f64 = 1e7;
 /// The least rate, as a share of where a search begins.
@@ -113,10 +115,7 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
                     found.map(|step| f64::from(step.sessions)).collect()
                 }
             };
-            (
-                Start { candidates },
-                Loads::whole(1, dyno_load::SESSIONS_MAX),
-            )
+            (Start { candidates }, Loads::whole(1, SESSIONS_MOST))
         }
     };
     Ground {

@@ -5,13 +5,12 @@ mod climb;
 mod conduct;
 mod promise;
 mod trial;
+mod workload;
 
 use anyhow::Result;
 use dyno_report::search::SearchEnd;
 
 use self::ask::Ask;
-use crate::definitions::search;
-use crate::options::{Grammar, help};
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
@@ -21,18 +20,12 @@ use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, cons
 /// Bad usage, a run that fails.
 pub fn main(args: &[String]) -> Result<u8> {
     let program = args.first().map_or("dyno", String::as_str);
-    let Some(ask) = Ask::read(program, args.get(2..).unwrap_or_default())? else {
-        console::help(&format!(
-            "Usage: dyno search WORKLOAD --target URL 'PROMISE' [options] [the workload's \
-             options]\n\n\
-             PROMISE is one of the latencies, perhaps of errors, too: 'p99 < 10ms', 'max rate \
-             with p99.9 < 50ms and errors < 0.1%',\n'max sessions with p95 < 20ms'. The rate is \
-             that of an open loop, whose latencies count from the instant at which\nan event was \
-             due.\n{}",
-            help(search(), Grammar::Dyno)
-        ));
+    let own = args.get(2..).unwrap_or_default();
+    let Some(ask) = Ask::read(program, own)? else {
+        console::help(&workload::help_on(own));
         return Ok(STATUS_DONE);
     };
+    workload::check(&ask)?;
     let output = Output::of(&ask.parsed)?;
     let look = console::look(&ask.parsed);
     let (found, trouble) = conduct::conduct(&ask, signals::install()?);

@@ -90,12 +90,14 @@ impl<'a> Trials<'a> {
     /// # Errors
     /// A run that fails.
     pub fn climb(&self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
-        let own = vec![
+        let mut own = vec![
             format!("--{FACTOR_OPTION}={CLIMB}={}", self.ask.name),
             format!("--sessions={sessions}"),
-            // It would take as long as the run.
-            "--calibrate=never".to_owned(),
         ];
+        if !self.ask.of_host {
+            // It would take as long as the run.
+            own.push("--calibrate=never".to_owned());
+        }
         self.run(own, time, self.ask.settle.min(time))
     }
 
