@@ -1,5 +1,7 @@
 //! Limits that a run, or a comparison, must keep: `p99 > 20ms`.
 
+mod parse;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -410,123 +412,10 @@ impl FromStr for Threshold {
     type Err = ThresholdError;
 
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
-        parsed(text).map_err(|why| ThresholdError {
+        parse::parsed(text).map_err(|why| ThresholdError {
             text: text.to_owned(),
             why,
         })
-    }
-}
-
-fn parsed(text: &str) -> Result<Threshold, String> {
-    let at = text
-        .find(['<', '>'])
-        .ok_or_else(|| "a relation is missing: <, <=, > or >=".to_owned())?;
-    let (figure, rest) = text.split_at(at);
-    let (relation, limit) = match rest
-        .strip_prefix(">=")
-        .map(|rest| (Relation::AtLeast, rest))
-    {
-        Some(found) => found,
-        None => match rest.strip_prefix("<=") {
-            Some(rest) => (Relation::AtMost, rest),
-            None if rest.starts_with('>') => (Relation::Above, &rest[1..]),
-            None => (Relation::Below, &rest[1..]),
-        },
-    };
-    let (of, figure) = figure_of(figure.trim())?;
-    let (limit, unit) = limit_of(limit.trim(), &figure)?;
-    Ok(Threshold {
-        of,
-        figure,
-        relation,
-        limit,
-        unit,
-    })
-}
-
-fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
-    if text.is_empty() {
-        return Err("a figure is missing before the relation".to_owned());
-    }
-    if let Some(kind) = known(text)? {
-        return Ok((None, kind));
-    }
-    if let Some((of, figure)) = text.split_once('.')
-        && !of.is_empty()
-        && let Some(kind) = known(figure)?
-    {
-        return Ok((Some(of.to_owned()), kind));
-    }
-    let near = FIGURES
-        .iter()
-        .map(|(name, _)| (strsim::osa_distance(name, text), *name))
-        .min();
-    match near {
-        Some((1, name)) => Err(format!(
-            "there is no figure '{text}'; did you mean '{name}'?"
-        )),
-        _ => Ok((None, Kind::Own(text.to_owned()))),
-    }
-}
-
-/// A figure by its usual name; an error for a percentile that is none.
-fn known(text: &str) -> Result<Option<Kind>, String> {
-    let lower = text.to_ascii_lowercase();
-    if let Some((_, kind)) = FIGURES.iter().find(|(name, _)| *name == lower) {
-        return Ok(Some(kind.clone()));
-    }
-    let percent = lower
-        .strip_prefix('p')
-        .and_then(|rest| rest.parse::<f64>().ok());
-    match percent {
-        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Some(Kind::Percentile(percent))),
-        Some(_) => Err(format!("{text} is no percentile above 0 and up to 100")),
-        None => Ok(None),
-    }
-}
-
-fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
-    let text = &*text.replace(' ', "");
-    let number = |text: &str| {
-        let value = text
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|value| value.is_finite());
-        value.ok_or_else(|| format!("'{text}' is no number"))
-    };
-    if let Some(ratio) = text.strip_suffix('x') {
-        let ratio = number(ratio)?;
-        return match ratio > 0.0 {
-            true => Ok((ratio, Unit::Times)),
-            false => Err(format!("'{text}': a ratio is more than 0")),
-        };
-    }
-    match figure {
-        Kind::Rate | Kind::Queries => {
-            let per_s = crate::units::parse_rate(text);
-            per_s
-                .map(|per_s| (per_s, Unit::PerSecond))
-                .map_err(|error| error.to_string())
-        }
-        Kind::Errors => {
-            let (count, unit) = match text.strip_suffix('%') {
-                Some(share) => (number(share)?, Unit::Percent),
-                None => (number(text)?, Unit::Plain),
-            };
-            match count < 0.0 {
-                true => Err(format!(
-                    "there are never fewer errors than none, and '{text}' is less"
-                )),
-                false => Ok((count, unit)),
-            }
-        }
-        Kind::Own(_) => Ok((number(text)?, Unit::Plain)),
-        _ if number(text).is_ok() => Err(format!("'{text}' has no unit: ms, us or s")),
-        _ => {
-            let length = parse_duration(text).map_err(|error| error.to_string())?;
-            Ok((length.as_secs_f64() * 1e3, Unit::Ms))
-        }
     }
 }
 

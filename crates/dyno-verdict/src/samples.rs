@@ -355,11 +355,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
         profile: Profile::Standard,
         tool: "dyno 0.1.0".to_owned(),
         created_unix_s: 1_795_265_112.0,
-        argv: vec![
-            "dyno".to_owned(),
-            "run".to_owned(),
-            "oltp_read_write".to_owned(),
-        ],
+        argv: ["dyno", "run", "oltp_read_write"].map(str::to_owned).into(),
         plan: Some(Box::new(plan(&drive, &workload, &target))),
         workload,
         script_sha256: "c0ffee".repeat(10) + "c0ff",

@@ -20,7 +20,7 @@ pub(crate) fn record() -> RunRecord {
         profile: Profile::Standard,
         tool: summary.tool.clone(),
         created_unix_s: STARTED_UNIX_S - 3.0,
-        argv: vec!["dyno".into(), "run".into()],
+        argv: vec!["dyno".into()],
         workload: summary.workload.clone(),
         script_sha256: "00".repeat(32),
         target: summary.target.clone(),
@@ -48,10 +48,7 @@ pub(crate) fn record() -> RunRecord {
             kind: SeriesKind::Rate,
             points: vec![(1.0, 83.0), (2.0, 81.5)],
         }],
-        not_observed: vec![NotObserved {
-            what: "host.pressure".into(),
-            why: "the kernel has none".into(),
-        }],
+        not_observed: vec![no_pressure()],
         facts: vec![Fact {
             name: "host.cpu.threads".into(),
             value: "2".into(),
@@ -78,6 +75,13 @@ pub(crate) fn record() -> RunRecord {
         }],
         findings: vec![finding()],
         verdict: Some(Verdict::Doubtful),
+    }
+}
+
+fn no_pressure() -> NotObserved {
+    NotObserved {
+        what: "host.pressure".into(),
+        why: "the kernel has none".into(),
     }
 }
 

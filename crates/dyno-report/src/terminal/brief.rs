@@ -42,7 +42,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
         return page.finish();
     }
     figures(run, &mut page);
-    sections::unfinished(run, &mut page);
+    latency::unfinished(run, &mut page);
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);

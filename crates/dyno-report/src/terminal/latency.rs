@@ -207,3 +207,14 @@ fn count_at(buckets: &[Bucket], from_ms: f64) -> f64 {
 fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
+
+/// Events that have no latency, since they never ended.
+pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
+    if run.events_unfinished > 0 {
+        let text = format!(
+            "{} begun and not ended when the run was over; not in the latencies",
+            count_of(run.events_unfinished, EventWord::of(run).one()),
+        );
+        page.row("unfinished", Ink::Warning, &text);
+    }
+}

@@ -240,18 +240,7 @@ fn cut_off(run: &RunSummary, page: &mut Page) {
         );
         page.row("late", Ink::Plain, &text);
     }
-    unfinished(run, page);
-}
-
-/// Events that have no latency, since they never ended.
-pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
-    if run.events_unfinished > 0 {
-        let text = format!(
-            "{} begun and not ended when the run was over; not in the latencies",
-            count_of(run.events_unfinished, EventWord::of(run).one()),
-        );
-        page.row("unfinished", Ink::Warning, &text);
-    }
+    super::latency::unfinished(run, page);
 }
 
 /// How the load fell on sessions, if unevenly, and on endpoints, if there are several.

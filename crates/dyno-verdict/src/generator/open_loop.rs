@@ -25,8 +25,8 @@ pub(super) const OFFERED_RATE: Check = Check {
     name: "offered-rate",
     title: "Achieved against offered rate, and the backlog's growth",
     rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
-           or as much more, or if the backlog grew by {1} % of the arrivals or more, and by more than one, \
-           from the first to the last third of the measurement: response times then depend on the \
+           or as much more, or if the backlog grew by {1} % of the arrivals or more, and by more \
+           than one, from the first to the last third of the measurement: response times then depend on the \
            run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
     make: offered_rate,
@@ -216,6 +216,18 @@ pub(crate) fn overloaded(view: &View) -> bool {
     offered_rate(view).outcome == Outcome::Doubt
 }
 
+/// How far the share that was achieved may be off by chance, in percent: three standard deviations
+/// of a Poisson count of so many arrivals; a constant rate is one arrival off at most.
+fn chance(view: &View, arrivals: f64) -> f64 {
+    match view.drive().and_then(|drive| drive.open_loop) {
+        Some(OpenLoop {
+            arrivals: Arrivals::Constant,
+            ..
+        }) => 100.0 / arrivals,
+        _ => 300.0 / arrivals.sqrt(),
+    }
+}
+
 fn offered_rate(view: &View) -> Made {
     let open = match figures(view) {
         Ok(open) => open,
@@ -226,15 +238,7 @@ fn offered_rate(view: &View) -> Made {
         return Made::not_checked("Not one event was to arrive within the measurement.");
     }
     let achieved = open.achieved_per_s / open.offered_per_s * 100.0;
-    // Three standard deviations of a Poisson count of so many arrivals; a constant rate is one
-    // arrival off at most.
-    let chance = match view.drive().and_then(|drive| drive.open_loop) {
-        Some(OpenLoop {
-            arrivals: Arrivals::Constant,
-            ..
-        }) => 100.0 / arrivals,
-        _ => 300.0 / arrivals.sqrt(),
-    };
+    let chance = chance(view, arrivals);
     let longer = backlog_growth(view);
     let growth = longer.map(|longer| longer / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;

@@ -31,6 +31,7 @@ pub mod sysbench;
 mod tables;
 mod target;
 mod waive;
+mod within;
 
 use anyhow::Result;
 use dyno_host::Edition;

@@ -20,28 +20,17 @@ use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
+pub use super::within::Within;
+use super::within::{self};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
-use crate::output::{Kept, Output};
-use crate::record_options::{record_plan, refuse_everybodys};
+use crate::output::Output;
 use crate::settings::{self, usage};
-use crate::{STATUS_DONE, console, loading, signals};
+use crate::{STATUS_DONE, console, loading};
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, RunRequest, Workload, default_ignored_errors};
 
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
-
-/// What a command is a part of.
-pub struct Within {
-    /// The identity of the trial that a run is of.
-    pub trial: Option<String>,
-    /// Ends the command early.
-    pub stop: Arc<StopSignal>,
-    /// Where its results go.
-    pub kept: Kept,
-    /// Nothing is run: what is kept is the plan.
-    pub plans_only: bool,
-}
 
 /// Runs a workload's command.
 ///
@@ -107,31 +96,16 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         warmup,
         given: given.as_ref().map(|given| (given, !changed)),
     };
-    if within.is_none() {
-        refuse_everybodys(&parsed)?;
-    }
-    let record = RecordPlan {
-        trial: within.and_then(|within| within.trial.clone()),
-        ..record_plan(&parsed)?
-    };
+    let record = within::record(within, &parsed)?;
     let plan = plans::make(&shaping, &mut loaded, &own, record)?;
-    if let Some(within) = within.filter(|within| within.plans_only) {
-        within.kept.put_plan(plan);
-        return Ok(STATUS_DONE);
-    }
-    if plans::is_wanted(&parsed) {
-        let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
-        console::json(&(shown + "\n"));
+    if within::is_all(within, &parsed, &plan)? {
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
         let options = options_of(&loaded.job.drive, &own);
         return super::calibrate::main(&loaded.job, &options, &parsed);
     }
-    let outcome = match within {
-        None => (signals::install()?, Output::of(&parsed)?),
-        Some(within) => (Arc::clone(&within.stop), Output::Kept(within.kept.clone())),
-    };
+    let outcome = within::outcome(within, &parsed)?;
     request.execute(loaded, &parsed, (own, plan), &shaping, outcome)
 }
 

@@ -38,7 +38,8 @@ fn judged(check: &str, blocks: usize) -> Answer {
 fn claims_are_judged_by_the_interval() {
     for (check, judgement) in [
         (
-            "ratio = 'rate', of = { engine = 'b', sessions = 32 }, to = { engine = 'a', sessions = 32 }, between = [0.6, 0.8]",
+            "ratio = 'rate', of = { engine = 'b', sessions = 32 }, \
+             to = { engine = 'a', sessions = 32 }, between = [0.6, 0.8]",
             Judgement::Agrees,
         ),
         (

@@ -159,7 +159,10 @@ impl<'a> Told<'a> {
         let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
         let states = results.trial_states(&identities)?;
         let count = |wanted: Verdict| {
-            let is = |state: &&TrialState| matches!(state.tried, Tried::Done { verdict, .. } if verdict == Some(wanted));
+            let is = |state: &&TrialState| match state.tried {
+                Tried::Done { verdict, .. } => verdict == Some(wanted),
+                _ => false,
+            };
             states.values().filter(is).count()
         };
         let took_s: f64 = states

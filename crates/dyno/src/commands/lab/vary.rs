@@ -59,28 +59,9 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
             let _ = writeln!(text, "{name} = {}", scalar(value));
         }
     }
+    let of_host = is_of_host.then_some(workload);
     for (name, levels) in &factors {
-        let levels: Vec<String> = levels.iter().map(|level| scalar(level)).collect();
-        let key = name.replace('-', "_");
-        let applies = match () {
-            () if OF_LOAD.contains(name) => "client",
-            () if declared.contains(&key) => "load",
-            () if is_of_host => {
-                return Err(usage(format!(
-                    "--vary: {workload} has no option '{name}'; `dyno help {workload}` shows those \
-                     that it has"
-                )));
-            }
-            () if parsed.has("target") => "online",
-            () => "start",
-        };
-        text += "[[factor]]\n";
-        put(&mut text, "name", name);
-        put(&mut text, "applies", applies);
-        if matches!(applies, "start" | "online") {
-            put(&mut text, "setting", &key);
-        }
-        let _ = writeln!(text, "levels = [{}]", levels.join(", "));
+        text += &as_factor(parsed, (name, levels), &declared, of_host)?;
     }
     let base = factors
         .iter()
@@ -95,6 +76,37 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     if !is_of_host && !parsed.has("target") {
         text += "[reset]\ndata = \"restore\"\n";
     }
+    Ok(text)
+}
+
+/// A factor as the file has it. `of_host` is the workload's name, of a test of the host.
+fn as_factor(
+    parsed: &Parsed,
+    (name, levels): (&str, &[&str]),
+    declared: &[String],
+    of_host: Option<&String>,
+) -> Result<String> {
+    let levels: Vec<String> = levels.iter().map(|level| scalar(level)).collect();
+    let key = name.replace('-', "_");
+    let applies = match of_host {
+        _ if OF_LOAD.contains(&name) => "client",
+        _ if declared.contains(&key) => "load",
+        Some(workload) => {
+            return Err(usage(format!(
+                "--vary: {workload} has no option '{name}'; `dyno help {workload}` shows those \
+                 that it has"
+            )));
+        }
+        None if parsed.has("target") => "online",
+        None => "start",
+    };
+    let mut text = "[[factor]]\n".to_owned();
+    put(&mut text, "name", name);
+    put(&mut text, "applies", applies);
+    if matches!(applies, "start" | "online") {
+        put(&mut text, "setting", &key);
+    }
+    let _ = writeln!(text, "levels = [{}]", levels.join(", "));
     Ok(text)
 }
 
