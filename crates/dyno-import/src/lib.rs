@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use dyno_core::record::{NotObserved, Profile, RunRecord};
+use dyno_core::record::{LOG_CUT_OFF, NotObserved, Profile, RunRecord};
 
 mod align;
 mod civil;
@@ -21,6 +21,7 @@ mod gaps;
 mod hammerdb;
 mod intervals;
 mod iostat;
+mod limits;
 mod looks;
 mod machine;
 mod monitor;
@@ -265,7 +266,7 @@ fn of_sysbench(
         let (said, facts) = consistency::check(&draft);
         run.facts.extend(facts);
         draft.warnings.extend(said);
-        unfinished(&mut draft, &run);
+        unfinished(&mut draft, &mut run);
         Found {
             run,
             started: record::started_unix_s(&draft, &options),
@@ -296,7 +297,7 @@ fn sentence(warning: &Warning) -> String {
     text
 }
 
-fn unfinished(draft: &mut Draft, run: &RunRecord) {
+fn unfinished(draft: &mut Draft, run: &mut RunRecord) {
     let whole = draft
         .report
         .as_ref()
@@ -305,8 +306,14 @@ fn unfinished(draft: &mut Draft, run: &RunRecord) {
         let text = "the statistics at the end are missing or cut off; the totals are those of the \
                     report lines";
         draft.warnings.push((Some(draft.line), text.to_owned()));
+        if run.fact(LOG_CUT_OFF).is_none() {
+            run.facts.push(runs::cut_off(CUT_OFF));
+        }
     }
 }
+
+/// What is told of a log with intervals and no statistics.
+const CUT_OFF: &str = "the statistics at its end are missing";
 
 /// Gives histograms and intervals that stand in logs of their own to the run they belong to.
 fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {

@@ -95,6 +95,8 @@ pub(crate) struct Counted {
 pub(crate) struct Report {
     /// Lines of known labels whose values are no figures that can be.
     pub(crate) unreadable: Vec<String>,
+    /// In the words of versions before 1.0.
+    pub(crate) is_old: bool,
     pub(crate) line: usize,
     pub(crate) reads: Option<u64>,
     pub(crate) writes: Option<u64>,
@@ -127,6 +129,12 @@ impl Report {
     pub(crate) fn events(&self) -> Option<u64> {
         self.events
             .or(self.transactions.map(|counted| counted.count))
+    }
+
+    /// How long the run was: as printed, else as a count and its rate imply.
+    pub(crate) fn time_s(&self) -> Option<f64> {
+        let printed = self.total_time_s.filter(|seconds| *seconds > 0.0);
+        printed.or_else(|| self.implied_time_s())
     }
 
     /// The rate of events as printed.

@@ -194,6 +194,26 @@ fn a_log_agrees_with_itself() {
 }
 
 #[test]
+fn a_rounded_mean_of_a_log_is_no_contradiction() {
+    let mut run = samples::imported();
+    let own = run.summary.as_mut().unwrap();
+    let sessions = 2;
+    own.drive.as_mut().unwrap().sessions = sessions;
+    run.head.drive = None;
+    (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
+    own.totals.events = 142_187;
+    (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    // Without the sum the mean may be half a digit less.
+    run.summary.as_mut().unwrap().service.sum_ms = 0.0;
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    run.summary.as_mut().unwrap().service.mean_ms = 0.04;
+    let found = made(&run, &Context::default(), "work-done");
+    assert_eq!(found.outcome, Doubt);
+    assert!(found.evidence.contains("more than 2 sessions"), "{found:?}");
+}
+
+#[test]
 fn consistency_needs_the_workloads_own_check() {
     expect("consistency", NotChecked, |_| {});
 }
