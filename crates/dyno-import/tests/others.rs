@@ -110,9 +110,10 @@ fn pgbench_with_single_transactions() {
         );
     }
     assert_eq!(told.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
-    // The rate that was asked for is not printed, so that nobody knows the load.
-    assert_eq!(run.head.drive, None);
-    assert!(unknown(&run, "drive"));
+    // The rate that was asked for is not printed.
+    let drive = run.head.drive.as_ref().unwrap();
+    assert_eq!((drive.sessions, drive.open_loop), (2, None));
+    assert!(unknown(&run, "open_loop") && !unknown(&run, "drive"));
     let events: u64 = run
         .intervals
         .iter()

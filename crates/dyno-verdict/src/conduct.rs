@@ -44,8 +44,8 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "Whether all that was recorded was kept",
         rule: "Doubt if a part of the record was lost on its way into the results file, or if the \
                events of the intervals and of the grace do not add up to the total, or if the \
-               intervals have more statements, rows, bytes or errors than the run, or if an imported \
-               log lacks its end.",
+               intervals have more statements, rows, bytes or errors than the run, or if an \
+               imported log lacks its end.",
         thresholds: &[],
         make: record,
     },

@@ -1,5 +1,6 @@
 //! pgbench's output and its logs of transactions, as runs.
 
+mod doubts;
 mod gaps;
 mod output;
 mod record;
@@ -126,6 +127,7 @@ fn join(outputs: &mut Vec<Output>) {
     if let Some(report) = outputs.first_mut() {
         report.points = progress.points;
         report.complaints.extend(progress.complaints);
+        report.aborted |= progress.aborted;
     }
 }
 

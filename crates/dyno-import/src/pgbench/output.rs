@@ -72,6 +72,10 @@ pub(super) struct Output {
     pub(super) connecting_ms: Option<f64>,
     /// Without the time to connect where both are printed.
     pub(super) tps: Option<f64>,
+    /// With it, which versions before 14 print beside it.
+    pub(super) tps_with_connecting: Option<f64>,
+    /// A client was given up, so that the figures are incomplete.
+    pub(super) aborted: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
     /// What it complained of: the line, and the text.
@@ -155,6 +159,7 @@ impl Reader<'_> {
         let complains =
             bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
         if let Some(run) = &mut self.run {
+            run.aborted |= aborts(bare);
             if !known && complains && run.complaints.len() < COMPLAINTS_MAX {
                 run.complaints.push((line.number, text::excerpt(bare)));
             }
@@ -259,6 +264,15 @@ fn point(rest: &str) -> Option<Point> {
     Some(point)
 }
 
+/// Whether a line says that clients were given up: `pgbench: error: client 1 aborted in command …`,
+/// `Run was aborted; the above results are incomplete.`
+fn aborts(bare: &str) -> bool {
+    let said = bare.strip_prefix("pgbench: ").unwrap_or(bare);
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let client = said.starts_with("client ") || said.starts_with("Client ");
+    said.starts_with("Run was aborted") || (client && said.contains(" aborted in "))
+}
+
 fn time(word: &str) -> Option<f64> {
     number::decimal(word).filter(|ms| *ms >= 0.0)
 }
@@ -318,7 +332,12 @@ fn report(run: &mut Output, bare: &str) -> bool {
             run.lag_ms = figure("avg").zip(figure("max"));
         }
         // `tps = 85.2 (including connections establishing)` comes first, then the one that counts.
-        "tps" => run.tps = ms(),
+        "tps" => {
+            run.tps = ms();
+            if value.contains("(including connections establishing)") {
+                run.tps_with_connecting = run.tps;
+            }
+        }
         _ => return above(run, label, value),
     }
     true

@@ -104,7 +104,8 @@ fn limit(run: &RunSummary, page: &mut Page) {
         plain(limit.limit_ms),
         share(limit.above, ended)
     );
-    if run.open_loop.is_some() {
+    // Of an imported run its count alone may tell that there was a schedule.
+    if run.open_loop.is_some() || limit.skipped > 0 {
         text += &format!(
             "; {} skipped, too late to begin within it ({})",
             thousands(limit.skipped),

@@ -71,8 +71,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     };
     let mut load = sessions(drive);
     // What another tool printed tells neither of workers nor always of a seed.
-    let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
-    if own {
+    if (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty()) {
         load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
     }
     if let Some(shard) = drive.shard {
@@ -80,6 +79,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     }
     load += ", ";
     match drive.open_loop {
+        None if run.response.is_some() => load.push_str("open loop, its rate not told"),
         None => load.push_str("closed loop"),
         Some(open) => {
             let arrivals = match open.arrivals {
