@@ -12,7 +12,7 @@ use crate::coverage::{self, Coverage};
 use crate::runs::{self, fact};
 use crate::sysbench::head;
 use crate::sysbench::model::{Draft, Point};
-use crate::{Options, command, gaps, summary};
+use crate::{Options, command, gaps, number, summary};
 
 const NS_PER_MS: f64 = 1e6;
 
@@ -179,9 +179,9 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
 fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> IntervalSummary {
     let most = crate::number::COUNT_MAX as f64;
     let count = |rate: Option<f64>| (rate.unwrap_or(0.0) * length_s).round().min(most) as u64;
-    let told = [point.reads, point.writes, point.other];
-    let apart = told.iter().any(Option::is_some);
-    let known: f64 = told.iter().flatten().sum();
+    let told = [point.reads, point.writes];
+    let apart = told.iter().chain([&point.other]).any(Option::is_some);
+    let known = number::sum(told.into_iter().flatten());
     // Statements that are not told apart are other ones, so that the sum is right.
     let other = match (point.other, point.queries) {
         (Some(other), _) => Some(other),
@@ -189,7 +189,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         (None, Some(queries)) => Some((queries - known).max(0.0)),
         (None, None) => None,
     };
-    let sum = apart.then_some(known + other.unwrap_or(0.0));
+    let sum = apart.then_some(number::sum([known, other.unwrap_or(0.0)].into_iter()));
     let queries = point.queries.or(sum);
     let counters = Counters {
         events: count(point.tps),

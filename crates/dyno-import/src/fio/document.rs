@@ -56,6 +56,9 @@ pub(super) struct Direction {
     pub(super) bw_bytes: Option<f64>,
     #[serde(default)]
     pub(super) bw: f64,
+    /// Bytes since version 3.
+    #[serde(default)]
+    pub(super) io_bytes: Option<f64>,
     #[serde(default)]
     pub(super) iops: f64,
     /// Milliseconds.

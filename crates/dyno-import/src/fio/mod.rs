@@ -14,6 +14,7 @@ use serde_json::Value;
 use sha2::Digest;
 
 use crate::gaps::gap;
+use crate::number;
 use crate::runs::{self, About, PERCENTS, fact};
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use document::{Document, Job, Latency};
@@ -319,9 +320,7 @@ impl Group<'_> {
             .fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
         let iops = |fits: &dyn Fn(&str) -> bool| -> f64 {
             let all = self.jobs.iter().flat_map(|job| job.directions());
-            all.filter(|(name, _)| fits(name))
-                .map(|(_, one)| one.iops)
-                .sum()
+            number::sum(all.filter(|(name, _)| fits(name)).map(|(_, one)| one.iops))
         };
         summary.totals = runs::counted(events);
         summary.rates.events_per_s = iops(&|_| true);
@@ -386,7 +385,7 @@ impl Group<'_> {
     }
 
     fn figures(&self, syncs_per_s: f64) -> Vec<MachineFigure> {
-        let sum = |of: &dyn Fn(&Job) -> f64| -> f64 { self.jobs.iter().map(|job| of(job)).sum() };
+        let sum = |of: &dyn Fn(&Job) -> f64| number::sum(self.jobs.iter().map(|job| of(job)));
         [
             ("read", sum(&|job| job.read.bytes_per_s()) / MIB, "MiB/s"),
             (
