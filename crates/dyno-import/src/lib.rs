@@ -262,6 +262,7 @@ fn of_sysbench(
             ..options.clone()
         };
         draft.count_requests();
+        command::complete(&mut draft);
         let mut run = record::record(&mut draft, &options);
         let (said, facts) = consistency::check(&draft);
         run.facts.extend(facts);

@@ -5,8 +5,7 @@ use std::time::Duration;
 use dyno_core::interval::{Counters, latency_histogram};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
-use dyno_core::summary::IntervalSummary;
-use dyno_core::summary::{Percentile, PrintedRates};
+use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, RunSummary};
 
 use crate::coverage::{self, Coverage};
 use crate::runs::{self, fact};
@@ -37,7 +36,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         script_sha256: String::new(),
         target: command::target(&draft.argv),
         // Without its command line a log does not tell how long the run was to be.
-        drive: (!draft.argv.is_empty() && draft.threads.is_some()).then(|| drive.clone()),
+        drive: (!draft.argv.is_empty() && drive.sessions > 0).then(|| drive.clone()),
         percentiles: percents(draft, options),
         factors: Default::default(),
         note: String::new(),
@@ -55,8 +54,13 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         &operations,
         &not_observed,
     );
-    let summary = of_report
-        .or_else(|| summary::of_intervals(&head, drive, started, &intervals, &not_observed));
+    let summary = of_report.or_else(|| {
+        let told = summary::of_intervals(&head, drive, started, &intervals, &not_observed);
+        told.map(|told| RunSummary {
+            rand: command::rand(draft),
+            ..told
+        })
+    });
     RunRecord {
         id: 0,
         state: RunState::Imported,
@@ -90,7 +94,8 @@ fn drive(draft: &Draft) -> Drive {
     let time = head::option(argv, &["time", "max-time"]).and_then(seconds);
     let events = head::option(argv, &["events", "max-requests"]).and_then(|n| n.parse().ok());
     let shown = draft.points.iter().filter_map(|point| point.threads).max();
-    let threads = draft.threads.or(shown).unwrap_or(0);
+    let typed = head::option(argv, &["threads", "num-threads"]).and_then(|n| n.parse().ok());
+    let threads = draft.threads.or(shown).or(typed).unwrap_or(0);
     let duration = |s: Option<f64>| {
         s.and_then(|s| Duration::try_from_secs_f64(s).ok())
             .unwrap_or_default()

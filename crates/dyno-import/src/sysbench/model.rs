@@ -1,5 +1,7 @@
 //! What one run of sysbench printed, before it becomes a record. `None` is what it did not print.
 
+use dyno_core::plan::RandPlan;
+
 use crate::civil::Moment;
 
 /// One run's output.
@@ -17,6 +19,8 @@ pub(crate) struct Draft {
     pub(crate) warmup_s: Option<f64>,
     pub(crate) rate_per_s: Option<f64>,
     pub(crate) seed: Option<u64>,
+    /// The distribution of keys as versions before 0.5 print it.
+    pub(crate) rand: Option<RandPlan>,
     /// Of one request, in tests of files and memory.
     pub(crate) block_bytes: Option<f64>,
     /// What the output itself says to have run: `cpu`, `fileio`, `memory`, `oltp`.
