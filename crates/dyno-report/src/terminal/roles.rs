@@ -91,6 +91,14 @@ fn notes(role: &RoleSummary) -> Vec<String> {
     notes
 }
 
+/// The loop of a run without a known rate: a log may tell by its response times that there was one.
+pub(super) fn without_rate(run: &RunSummary) -> &'static str {
+    match run.response {
+        Some(_) => "open loop, its rate not told",
+        None => "closed loop",
+    }
+}
+
 fn limit(run: &RunSummary, page: &mut Page) {
     let Some(limit) = &run.latency_limit else {
         return;

@@ -71,7 +71,8 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     };
     let mut load = sessions(drive);
     // What another tool printed tells neither of workers nor always of a seed.
-    if (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty()) {
+    let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
+    if own {
         load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
     }
     if let Some(shard) = drive.shard {
@@ -79,8 +80,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     }
     load += ", ";
     match drive.open_loop {
-        None if run.response.is_some() => load.push_str("open loop, its rate not told"),
-        None => load.push_str("closed loop"),
+        None => load += super::roles::without_rate(run),
         Some(open) => {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "Poisson",
