@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use dyno_core::record::{LOG_CUT_OFF, NotObserved, Profile, RunRecord};
+use dyno_core::record::{LOG_CUT_OFF, LOG_DIGEST, NotObserved, Profile, RunRecord};
 
 mod align;
 mod civil;
@@ -19,6 +19,7 @@ mod coverage;
 mod fio;
 mod gaps;
 mod hammerdb;
+mod identity;
 mod intervals;
 mod iostat;
 mod limits;
@@ -40,6 +41,7 @@ mod tool;
 mod vmstat;
 
 pub use configured::configured;
+pub use identity::Identity;
 pub use looks::Looks;
 pub use monitor::Monitor;
 pub use pattern::Pattern;
@@ -111,13 +113,51 @@ pub fn utc_offset(text: &str) -> Option<f64> {
 }
 
 /// What was read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// The runs in the order of the logs. Their ids are 0.
     pub runs: Vec<RunRecord>,
+    /// For each of the runs by what its log is known.
+    pub logs: Vec<Identity>,
     /// What could not be read, or contradicts itself. Those of a run that has a summary are in
     /// that too.
     pub warnings: Vec<Warning>,
+}
+
+impl Imported {
+    /// Keeps a run, unless it is there already: the name is made of what the log says. Of two logs
+    /// of which one is the beginning of the other the longer one is kept.
+    fn keep(&mut self, run: RunRecord, log: Identity) {
+        let digest = |run: &RunRecord| run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
+        let own = digest(&run);
+        let place = |run: &RunRecord| run.fact("import.source").unwrap_or_default().to_owned();
+        let mut others = self.runs.iter().zip(&self.logs);
+        let same = others
+            .clone()
+            .any(|(other, _)| other.head.name == run.head.name);
+        let longer = others.clone().any(|(_, known)| known.grew_from(&own));
+        let shorter = others.position(|(other, _)| log.grew_from(&digest(other)));
+        let told = match (same, longer, shorter) {
+            (true, ..) => "the same run is there twice; the second is left out".to_owned(),
+            (_, true, _) => "the beginning of another log; it is left out".to_owned(),
+            (.., Some(at)) => {
+                let left = place(&self.runs[at]);
+                self.warnings.push(Warning::new(
+                    &left,
+                    None,
+                    format!("the beginning of {}; it is left out", place(&run)),
+                ));
+                (self.runs[at], self.logs[at]) = (run, log);
+                return;
+            }
+            _ => {
+                self.runs.push(run);
+                self.logs.push(log);
+                return;
+            }
+        };
+        self.warnings.push(Warning::new(&place(&run), None, told));
+    }
 }
 
 /// Something about a log that its reader should know.
@@ -201,7 +241,11 @@ pub fn import(
     for log in &host {
         warnings.extend(log.warnings.iter().cloned());
     }
-    let mut runs: Vec<RunRecord> = Vec::with_capacity(found.len());
+    let mut imported = Imported {
+        runs: Vec::with_capacity(found.len()),
+        logs: Vec::with_capacity(found.len()),
+        warnings,
+    };
     let alone = found.len() == 1;
     for (index, mut found) in found.into_iter().enumerate() {
         let place = align::Place {
@@ -219,10 +263,10 @@ pub fn import(
             summary.warnings = of_run.iter().map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }
-        warnings.extend(of_run);
-        keep(found.run, &mut runs, &mut warnings);
+        imported.warnings.extend(of_run);
+        imported.keep(found.run, found.identity);
     }
-    Ok(Imported { runs, warnings })
+    Ok(imported)
 }
 
 /// When the caller says that a run began: the first one.
@@ -233,6 +277,7 @@ fn first(index: usize, options: &Options) -> Option<f64> {
 /// A run that was read, before the host's logs are laid beside it.
 struct Found {
     run: RunRecord,
+    identity: Identity,
     /// The log it is of.
     file: String,
     /// When its measurement began, seconds since the Unix epoch, as far as the log tells.
@@ -270,23 +315,13 @@ fn of_sysbench(
         unfinished(&mut draft, &mut run);
         Found {
             run,
+            identity: draft.digest.identity(),
             started: record::started_unix_s(&draft, &options),
             file: draft.file,
             said: draft.warnings,
         }
     });
     Ok(found.collect())
-}
-
-/// Keeps a run, unless it is there already: the name is made of what the log says.
-fn keep(run: RunRecord, runs: &mut Vec<RunRecord>, warnings: &mut Vec<Warning>) {
-    if runs.iter().any(|other| other.head.name == run.head.name) {
-        let place = run.fact("import.source").unwrap_or_default();
-        let text = "the same run is there twice; the second is left out".to_owned();
-        warnings.push(Warning::new(place, None, text));
-    } else {
-        runs.push(run);
-    }
 }
 
 /// A warning as a whole sentence.

@@ -23,7 +23,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let workload = command::workload(draft);
     let drive = drive(draft);
     let head = RunHead {
-        name: runs::named(&workload.name, &runs::hex(&draft.digest)),
+        name: runs::named(&workload.name, &draft.digest.hex()),
         source: Source::Sysbench,
         profile: options.profile,
         tool: match &draft.version {
@@ -296,7 +296,7 @@ fn facts(draft: &Draft) -> Vec<Fact> {
     )];
     facts.push(fact(
         LOG_DIGEST,
-        runs::hex(&draft.digest),
+        draft.digest.hex(),
         "the imported log's lines",
     ));
     if let Some(version) = &draft.version {

@@ -12,7 +12,6 @@ use dyno_core::summary::{
     LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use hdrhistogram::Histogram;
-use sha2::Digest;
 
 use crate::Options;
 
@@ -107,12 +106,6 @@ pub(crate) fn named(workload: &str, digest: &str) -> String {
     let workload: String = workload.chars().map(plain).take(40).collect();
     let digest: String = digest.chars().take(8).collect();
     format!("imported-{workload}-{digest}")
-}
-
-/// A hash in hexadecimal digits.
-pub(crate) fn hex(digest: &sha2::Sha256) -> String {
-    let digest = digest.clone().finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {

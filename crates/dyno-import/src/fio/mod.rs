@@ -11,9 +11,9 @@ use dyno_core::plan::OptionValue;
 use dyno_core::record::{NotObserved, Operation, RunRecord, Source};
 use dyno_core::summary::*;
 use serde_json::Value;
-use sha2::Digest;
 
 use crate::gaps::gap;
+use crate::identity::LogHash;
 use crate::number;
 use crate::runs::{self, About, PERCENTS, fact};
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
@@ -130,7 +130,8 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn found(&self, log: &Log<'_>, options: &Options) -> Found {
-        let mut run = self.about(log).record(options);
+        let hash = self.hash();
+        let mut run = self.about(log, &hash).record(options);
         run.facts.extend(self.facts());
         let contradictions = self.contradictions();
         run.facts.extend(runs::contradictions(&contradictions));
@@ -150,13 +151,31 @@ impl Group<'_> {
                 .into_iter()
                 .chain(contradictions.into_iter().map(|text| (None, text)))
                 .collect(),
+            identity: hash.identity(),
             file: log.name.to_owned(),
             run,
             started,
         }
     }
 
-    fn about(&self, log: &Log<'_>) -> About {
+    /// The hash of this group, and those of what it was in earlier documents.
+    fn hash(&self) -> LogHash {
+        let of = |document: &Document, jobs: &[&Job]| {
+            let mut hash = LogHash::default();
+            let text = format!("{:?}", (self.id, document.timestamp_ms, jobs));
+            hash.update(text.as_bytes());
+            hash
+        };
+        let mut hash = of(self.last, &self.jobs);
+        for document in self.documents {
+            let own = |job: &&Job| job.groupid == self.id && job.ios() > 0;
+            let jobs: Vec<&Job> = document.jobs.iter().filter(own).collect();
+            hash.grew_from(&of(document, &jobs));
+        }
+        hash
+    }
+
+    fn about(&self, log: &Log<'_>, hash: &LogHash) -> About {
         let mut names: Vec<&str> = self.jobs.iter().map(|job| job.jobname.as_str()).collect();
         names.dedup();
         let same = |job: &&Job| {
@@ -167,11 +186,6 @@ impl Group<'_> {
         };
         let sessions = self.jobs.iter().map(|job| job.count(self.last, same(job)));
         let sessions = sessions.fold(0, u32::saturating_add);
-        let mut digest = sha2::Sha256::new();
-        digest.update(format!(
-            "{:?}",
-            (self.id, self.last.timestamp_ms, &self.jobs)
-        ));
         let version = self.last.version.trim_start_matches("fio-");
         About {
             source: Source::Fio,
@@ -182,7 +196,7 @@ impl Group<'_> {
             target: TargetSummary::default(),
             drive: Some(runs::sessions(sessions, sessions)),
             percentiles: Vec::new(),
-            digest: runs::hex(&digest),
+            digest: hash.hex(),
             place: log.name.to_owned(),
         }
     }

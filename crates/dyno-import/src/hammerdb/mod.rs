@@ -121,6 +121,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
     }
     run.summary = Some(summary);
     Found {
+        identity: draft.digest.identity(),
         run,
         file: draft.file.clone(),
         started,
@@ -186,7 +187,7 @@ fn about(draft: &Draft, database: &str) -> About {
             ..runs::sessions(users, users)
         }),
         percentiles: Vec::new(),
-        digest: runs::hex(&draft.digest),
+        digest: draft.digest.hex(),
         place: format!("{}:{}", draft.file, draft.line),
     }
 }

@@ -1,9 +1,8 @@
 //! What pgbench prints: a line each `--progress` seconds, and the report at the end (versions 9.5
 //! to 18).
 
-use sha2::Digest;
-
 use crate::civil::{self, Moment};
+use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
@@ -81,7 +80,7 @@ pub(super) struct Output {
     /// What it complained of: the line, and the text.
     pub(super) complaints: Vec<(usize, String)>,
     /// All of the run's lines, for its name.
-    pub(super) digest: sha2::Sha256,
+    pub(super) digest: LogHash,
 }
 
 impl Output {
@@ -165,6 +164,9 @@ impl Reader<'_> {
             }
             run.digest.update(bare.as_bytes());
             run.digest.update(b"\n");
+            if run.has_figures() {
+                run.digest.may_end();
+            }
         }
     }
 
@@ -191,6 +193,7 @@ impl Reader<'_> {
         self.run.get_or_insert_with(|| Output {
             file: self.file.to_owned(),
             line: number,
+            digest: LogHash::of_command(argv),
             argv: std::mem::take(argv),
             moment_before: moment.take(),
             ..Output::default()

@@ -14,6 +14,7 @@ use super::gaps::gaps;
 use super::output::{Output, Point};
 use super::single::{self, Single};
 use super::{Logged, Parts};
+use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
 
@@ -77,6 +78,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
         summary.end = RunEnd::Failed(doubts::ABORTED.to_owned());
     }
     Found {
+        identity: hash(&output, logged.as_ref()).identity(),
         run,
         file,
         started,
@@ -95,11 +97,16 @@ fn started(output: &Output, single: Option<&Single>, options: &Options) -> Optio
     stamped.or(single.map(Single::started_unix_s)).or(before)
 }
 
+/// The lines that a run is known by.
+fn hash<'a>(output: &'a Output, logged: Option<&'a Logged>) -> &'a LogHash {
+    match logged {
+        Some(log) if output.file.is_empty() => &log.digest,
+        _ => &output.digest,
+    }
+}
+
 fn about(output: &Output, logged: Option<&Logged>, file: &str) -> About {
-    let digest = match logged {
-        Some(log) if output.file.is_empty() => runs::hex(&log.digest),
-        _ => runs::hex(&output.digest),
-    };
+    let digest = hash(output, logged).hex();
     let mut options = Vec::new();
     if let Some(scale) = output.scale {
         options.push(("scale".to_owned(), OptionValue::Number(scale as f64)));

@@ -3,6 +3,7 @@
 use dyno_core::plan::RandPlan;
 
 use crate::civil::Moment;
+use crate::identity::LogHash;
 
 /// One run's output.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ pub(crate) struct Draft {
     /// Where the intermediate figures come from, e.g. `report line`.
     pub(crate) points_from: &'static str,
     /// All of the run's lines, for its name.
-    pub(crate) digest: sha2::Sha256,
+    pub(crate) digest: LogHash,
     pub(crate) warnings: Vec<(Option<usize>, String)>,
 }
 
