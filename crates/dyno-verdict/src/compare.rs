@@ -157,6 +157,16 @@ pub struct Metric {
     pub remark: String,
 }
 
+impl Metric {
+    /// Whether it is the one of this name. The latencies of an open loop are its response times.
+    pub fn is_called(&self, name: &str) -> bool {
+        let latency = |name: &str| name.strip_prefix("latency, ").map(str::to_owned);
+        let response = self.name.strip_prefix("response time, ");
+        let same = response.is_some_and(|own| latency(name).as_deref() == Some(own));
+        same || self.name.eq_ignore_ascii_case(name)
+    }
+}
+
 /// Something that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {

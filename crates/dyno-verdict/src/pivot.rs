@@ -206,7 +206,7 @@ fn cell(
     unit: &mut String,
 ) -> Cell {
     let mut metrics = compared.metrics.iter();
-    let found = metrics.find(|one| one.name.eq_ignore_ascii_case(metric));
+    let found = metrics.find(|one| one.is_called(metric));
     if let Some(found) = found {
         unit.clone_from(&found.unit);
     }

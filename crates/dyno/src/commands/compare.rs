@@ -149,10 +149,7 @@ impl Held {
 fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
     let held = |condition: &Threshold| {
         let name = condition.metric();
-        let metric = compared
-            .metrics
-            .iter()
-            .find(|one| one.name.eq_ignore_ascii_case(&name));
+        let metric = compared.metrics.iter().find(|one| one.is_called(&name));
         let bounds = metric.and_then(|one| Some((one.low?, one.high.unwrap_or(f64::INFINITY))));
         let decided = bounds.and_then(|(low, high)| condition.holds_between(low, high));
         Held {
