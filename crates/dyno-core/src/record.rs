@@ -129,6 +129,10 @@ pub struct Fact {
 /// The name of the fact that holds the hash of the log that a run was imported from.
 pub const LOG_DIGEST: &str = "import.sha256";
 
+/// The name of the fact that an imported log lacks its end; its value is a sentence without its
+/// point.
+pub const LOG_CUT_OFF: &str = "import.cut_off";
+
 /// One effective setting of the server, at the start and at the end of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

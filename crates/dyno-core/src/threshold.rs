@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
-use crate::units::{format_duration, human_number, parse_duration};
+use crate::units::{format_duration, human_number};
 
 /// What the field calls figures, and what each is in.
 const FIGURES: [(&str, Kind); 12] = [

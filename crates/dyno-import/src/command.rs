@@ -31,7 +31,9 @@ const GENERAL: [&str; 21] = [
     "test",
     "config-file",
 ];
-const FAMILIES: [&str; 5] = ["mysql-", "pgsql-", "rand-", "db-", "luajit-"];
+/// Options whose values are told elsewhere: as the distribution, and as the target.
+const TOLD: [&str; 2] = ["rand-", "luajit-"];
+const OF_TARGET: [&str; 6] = ["host", "port", "socket", "user", "password", "db"];
 
 /// What ran. Nameless if the log does not say.
 pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
@@ -40,7 +42,7 @@ pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
     let options: Vec<(String, OptionValue)> = draft
         .argv
         .iter()
-        .filter_map(|word| own_option(word))
+        .filter_map(|word| own_option(word, draft))
         .collect();
     WorkloadSummary {
         name: name.unwrap_or_else(|| "unknown".to_owned()),
@@ -50,13 +52,22 @@ pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
     }
 }
 
-fn own_option(word: &str) -> Option<(String, OptionValue)> {
+fn own_option(word: &str, draft: &Draft) -> Option<(String, OptionValue)> {
     let word = word.strip_prefix("--")?;
     let (name, value) = word.split_once('=').unwrap_or((word, "on"));
     let dashed = name.replace('_', "-");
-    let general = GENERAL.contains(&dashed.as_str())
-        || FAMILIES.iter().any(|family| dashed.starts_with(family));
-    if general || name.is_empty() {
+    let of_target = ["mysql-", "pgsql-"].iter().any(|driver| {
+        let rest = dashed.strip_prefix(driver);
+        rest.is_some_and(|rest| OF_TARGET.contains(&rest))
+    });
+    let told = match dashed.as_str() {
+        "rand-type" => rand(draft).is_some(),
+        "db-driver" => family(&draft.argv).is_some(),
+        // As without it.
+        "db-ps-mode" => value == "auto",
+        other => TOLD.iter().any(|family| other.starts_with(family)),
+    };
+    if GENERAL.contains(&dashed.as_str()) || of_target || told || name.is_empty() {
         return None;
     }
     let value = match value {
@@ -107,10 +118,23 @@ fn url(argv: &[String], family: Family) -> String {
     dyno_core::redact::text(&url)
 }
 
-/// The distribution of keys, if the command line tells it: said, or the default of that version.
+/// What the command line tells and the head of the output does not.
+pub(crate) fn complete(draft: &mut Draft) {
+    let figure = |names: &[&str]| {
+        let figure = option(&draft.argv, names)?.parse::<f64>().ok();
+        figure.filter(|figure| figure.is_finite() && *figure > 0.0)
+    };
+    let rate = figure(&["rate", "tx-rate"]);
+    let seed = option(&draft.argv, &["rand-seed"]).and_then(|seed| seed.parse().ok());
+    draft.rate_per_s = draft.rate_per_s.or(rate);
+    draft.seed = draft.seed.or(seed.filter(|seed| *seed > 0));
+}
+
+/// The distribution of keys, if the command line tells it (said, or the default of that version) or
+/// the head of the output.
 pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
     if draft.argv.is_empty() {
-        return None;
+        return draft.rand.clone();
     }
     let typed = option(&draft.argv, &["rand-type", "oltp-dist-type"]);
     let version = draft.version.as_deref().unwrap_or("");
@@ -120,6 +144,7 @@ pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
         Some("special") => RandKind::Special,
         Some("pareto") => RandKind::Pareto,
         Some("zipfian") => RandKind::Zipfian,
+        None if draft.rand.is_some() => return draft.rand.clone(),
         None if version.starts_with("0.") || version.starts_with("1.0") => RandKind::Special,
         None if version.starts_with("1.1") => RandKind::Uniform,
         _ => return None,
@@ -171,6 +196,44 @@ mod tests {
         assert_eq!(workload.options[0].1, OptionValue::Number(8.0));
         assert_eq!(target(&draft.argv).url, "mysql://sb@db1:3307/sbtest");
         assert_eq!(rand(&draft).unwrap().kind, RandKind::Special);
+    }
+
+    #[test]
+    fn options_of_drivers_are_the_runs() {
+        let options = |line: &str| -> Vec<String> {
+            let workload = workload(&draft(line, "1.0.20"));
+            workload
+                .options
+                .iter()
+                .map(|(name, value)| format!("{name}={value:?}"))
+                .collect()
+        };
+        let line = "sysbench x --mysql-host=a --mysql-password=b --db-driver=mysql --rand-seed=7 \
+                    --mysql-storage-engine=rocksdb --db-ps-mode=disable --rand-type=zipfian \
+                    --mysql-ssl=REQUIRED run";
+        assert_eq!(
+            options(line),
+            [
+                r#"mysql_storage_engine=Text("rocksdb")"#,
+                r#"db_ps_mode=Text("disable")"#,
+                r#"mysql_ssl=Text("REQUIRED")"#,
+            ]
+        );
+        // What nothing else can hold.
+        assert_eq!(
+            options("sysbench x --db-driver=drizzle --rand-type=odd --db-ps-mode=auto run"),
+            [r#"db_driver=Text("drizzle")"#, r#"rand_type=Text("odd")"#]
+        );
+    }
+
+    #[test]
+    fn a_rate_in_the_command_line_is_one() {
+        let mut open = draft("sysbench x --rate=100 --rand-seed=5 run", "1.0.20");
+        complete(&mut open);
+        assert_eq!((open.rate_per_s, open.seed), (Some(100.0), Some(5)));
+        let mut closed = draft("sysbench x --rate=0 run", "1.0.20");
+        complete(&mut closed);
+        assert_eq!(closed.rate_per_s, None);
     }
 
     #[test]

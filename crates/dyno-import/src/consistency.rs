@@ -4,6 +4,7 @@ use dyno_core::record::Fact;
 
 use crate::coverage::{self, Coverage};
 use crate::intervals;
+use crate::limits;
 use crate::runs;
 use crate::sysbench::head;
 use crate::sysbench::model::{Counted, Draft, Report};
@@ -26,15 +27,20 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         for printed in &report.unreadable {
             contradict(format!("`{printed}` is no figure that can be"));
         }
+        if let Some(fact) = limits::cut_off(report, &mut warn) {
+            facts.push(fact);
+        }
         if draft.threads == Some(0) {
             contradict("no thread made these figures: it says 0 threads".to_owned());
         }
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);
-            busy(draft, report, &mut contradict);
+            limits::busy(draft, report, &mut contradict);
+            limits::little(draft, report, &mut contradict);
             in_events(draft, report, &mut contradict);
         }
+        limits::no_time(report, &mut contradict);
         intervals::check(draft, report, &coverage, &mut warn, &mut contradict);
         rates(report, &mut contradict);
         latencies(report, &mut contradict);
@@ -250,8 +256,12 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
     if let (Some(events), Some(transactions)) = (report.events, report.transactions)
         && events != transactions.count
     {
-        let transactions = transactions.count;
-        warn(format!("{events} events, but {transactions} transactions"));
+        let told = format!("{events} events, but {} transactions", transactions.count);
+        // Before version 1.0 transactions are the COMMITs that were sent.
+        match report.is_old {
+            true => warn(told),
+            false => contradict(told),
+        }
     }
     // Averages are printed with two decimals.
     if let (Some(events), Some(sum), Some(avg)) = (report.events(), report.sum_ms, report.avg_ms)
@@ -261,23 +271,6 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
         let mean = sum / events as f64;
         contradict(format!(
             "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
-        ));
-    }
-}
-
-/// Threads cannot be longer in events than there was time.
-fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
-    let (Some(sum_ms), Some(threads), Some(time_s)) =
-        (report.sum_ms, draft.threads, report.total_time_s)
-    else {
-        return;
-    };
-    let available_ms = f64::from(threads) * time_s * 1000.0;
-    if threads > 0 && sum_ms > available_ms * 1.05 && draft.rate_per_s.is_none() {
-        contradict(format!(
-            "the latencies add up to {:.1} s, but {threads} threads had {:.1} s in all",
-            sum_ms / 1000.0,
-            available_ms / 1000.0
         ));
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn is_comparable(draft: &Draft) -> bool {
 pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usize>, String)> {
     let last = draft.points.last()?;
     let report = draft.report.as_ref().filter(|_| is_comparable(draft));
-    let time_s = report.and_then(|report| report.total_time_s.or(report.implied_time_s()));
+    let time_s = report.and_then(|report| report.time_s());
     // The last interval is usually not printed.
     let length = usual_s(draft).unwrap_or(last.at_s);
     let tail_s = time_s.map_or(0.0, |time_s| time_s - last.at_s);

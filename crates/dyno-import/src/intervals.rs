@@ -122,7 +122,7 @@ fn rates(
         return false;
     };
     let rates: Vec<f64> = draft.points.iter().filter_map(|point| point.tps).collect();
-    let time_s = report.total_time_s.or_else(|| report.implied_time_s());
+    let time_s = report.time_s();
     // Over few intervals the last, which is not printed, weighs too much.
     let covers = time_s.is_some_and(|time_s| draft.last_s() > time_s * 0.95);
     if rates.len() < 10 || !covers {
@@ -299,7 +299,7 @@ fn below(
     held: &Held,
     events_outside: Option<f64>,
 ) -> bool {
-    let time_s = report.total_time_s.or_else(|| report.implied_time_s());
+    let time_s = report.time_s();
     let (Some(time_s), Some(length), Some(threads)) =
         (time_s, coverage::usual_s(draft), draft.threads)
     else {

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use dyno_core::record::{NotObserved, Profile, RunRecord};
+use dyno_core::record::{LOG_CUT_OFF, LOG_DIGEST, NotObserved, Profile, RunRecord};
 
 mod align;
 mod civil;
@@ -19,8 +19,10 @@ mod coverage;
 mod fio;
 mod gaps;
 mod hammerdb;
+mod identity;
 mod intervals;
 mod iostat;
+mod limits;
 mod looks;
 mod machine;
 mod monitor;
@@ -39,6 +41,7 @@ mod tool;
 mod vmstat;
 
 pub use configured::configured;
+pub use identity::Identity;
 pub use looks::Looks;
 pub use monitor::Monitor;
 pub use pattern::Pattern;
@@ -110,13 +113,51 @@ pub fn utc_offset(text: &str) -> Option<f64> {
 }
 
 /// What was read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// The runs in the order of the logs. Their ids are 0.
     pub runs: Vec<RunRecord>,
+    /// For each of the runs by what its log is known.
+    pub logs: Vec<Identity>,
     /// What could not be read, or contradicts itself. Those of a run that has a summary are in
     /// that too.
     pub warnings: Vec<Warning>,
+}
+
+impl Imported {
+    /// Keeps a run, unless it is there already: the name is made of what the log says. Of two logs
+    /// of which one is the beginning of the other the longer one is kept.
+    fn keep(&mut self, run: RunRecord, log: Identity) {
+        let digest = |run: &RunRecord| run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
+        let own = digest(&run);
+        let place = |run: &RunRecord| run.fact("import.source").unwrap_or_default().to_owned();
+        let mut others = self.runs.iter().zip(&self.logs);
+        let same = others
+            .clone()
+            .any(|(other, _)| other.head.name == run.head.name);
+        let longer = others.clone().any(|(_, known)| known.grew_from(&own));
+        let shorter = others.position(|(other, _)| log.grew_from(&digest(other)));
+        let told = match (same, longer, shorter) {
+            (true, ..) => "the same run is there twice; the second is left out".to_owned(),
+            (_, true, _) => "the beginning of another log; it is left out".to_owned(),
+            (.., Some(at)) => {
+                let left = place(&self.runs[at]);
+                self.warnings.push(Warning::new(
+                    &left,
+                    None,
+                    format!("the beginning of {}; it is left out", place(&run)),
+                ));
+                (self.runs[at], self.logs[at]) = (run, log);
+                return;
+            }
+            _ => {
+                self.runs.push(run);
+                self.logs.push(log);
+                return;
+            }
+        };
+        self.warnings.push(Warning::new(&place(&run), None, told));
+    }
 }
 
 /// Something about a log that its reader should know.
@@ -200,7 +241,11 @@ pub fn import(
     for log in &host {
         warnings.extend(log.warnings.iter().cloned());
     }
-    let mut runs: Vec<RunRecord> = Vec::with_capacity(found.len());
+    let mut imported = Imported {
+        runs: Vec::with_capacity(found.len()),
+        logs: Vec::with_capacity(found.len()),
+        warnings,
+    };
     let alone = found.len() == 1;
     for (index, mut found) in found.into_iter().enumerate() {
         let place = align::Place {
@@ -218,10 +263,10 @@ pub fn import(
             summary.warnings = of_run.iter().map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }
-        warnings.extend(of_run);
-        keep(found.run, &mut runs, &mut warnings);
+        imported.warnings.extend(of_run);
+        imported.keep(found.run, found.identity);
     }
-    Ok(Imported { runs, warnings })
+    Ok(imported)
 }
 
 /// When the caller says that a run began: the first one.
@@ -232,6 +277,7 @@ fn first(index: usize, options: &Options) -> Option<f64> {
 /// A run that was read, before the host's logs are laid beside it.
 struct Found {
     run: RunRecord,
+    identity: Identity,
     /// The log it is of.
     file: String,
     /// When its measurement began, seconds since the Unix epoch, as far as the log tells.
@@ -261,30 +307,21 @@ fn of_sysbench(
             ..options.clone()
         };
         draft.count_requests();
+        command::complete(&mut draft);
         let mut run = record::record(&mut draft, &options);
         let (said, facts) = consistency::check(&draft);
         run.facts.extend(facts);
         draft.warnings.extend(said);
-        unfinished(&mut draft, &run);
+        unfinished(&mut draft, &mut run);
         Found {
             run,
+            identity: draft.digest.identity(),
             started: record::started_unix_s(&draft, &options),
             file: draft.file,
             said: draft.warnings,
         }
     });
     Ok(found.collect())
-}
-
-/// Keeps a run, unless it is there already: the name is made of what the log says.
-fn keep(run: RunRecord, runs: &mut Vec<RunRecord>, warnings: &mut Vec<Warning>) {
-    if runs.iter().any(|other| other.head.name == run.head.name) {
-        let place = run.fact("import.source").unwrap_or_default();
-        let text = "the same run is there twice; the second is left out".to_owned();
-        warnings.push(Warning::new(place, None, text));
-    } else {
-        runs.push(run);
-    }
 }
 
 /// A warning as a whole sentence.
@@ -296,7 +333,7 @@ fn sentence(warning: &Warning) -> String {
     text
 }
 
-fn unfinished(draft: &mut Draft, run: &RunRecord) {
+fn unfinished(draft: &mut Draft, run: &mut RunRecord) {
     let whole = draft
         .report
         .as_ref()
@@ -305,8 +342,14 @@ fn unfinished(draft: &mut Draft, run: &RunRecord) {
         let text = "the statistics at the end are missing or cut off; the totals are those of the \
                     report lines";
         draft.warnings.push((Some(draft.line), text.to_owned()));
+        if run.fact(LOG_CUT_OFF).is_none() {
+            run.facts.push(runs::cut_off(CUT_OFF));
+        }
     }
 }
+
+/// What is told of a log with intervals and no statistics.
+const CUT_OFF: &str = "the statistics at its end are missing";
 
 /// Gives histograms and intervals that stand in logs of their own to the run they belong to.
 fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {

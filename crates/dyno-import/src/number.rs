@@ -58,6 +58,30 @@ pub(crate) fn leading_count(text: &str) -> Option<(u64, &str)> {
     Some((count(word)?, rest))
 }
 
+/// The sum of printed figures to the last digit of them, as one would add them by hand: 0.1 and 0.2
+/// are 0.3.
+pub(crate) fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    const DECIMALS: usize = 15;
+    let values: Vec<f64> = values.collect();
+    let texts: Vec<String> = values.iter().map(f64::to_string).collect();
+    let behind = |text: &String| text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let decimals = texts.iter().map(behind).max().unwrap_or(0);
+    let scaled = |text: &String| -> Option<i128> {
+        let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
+        format!("{whole}{digits:0<decimals$}").parse().ok()
+    };
+    let mut all = texts.iter().map(scaled);
+    let sum = all.try_fold(0_i128, |sum, one| sum.checked_add(one?));
+    let (Some(sum), true) = (sum, decimals <= DECIMALS) else {
+        return values.iter().sum();
+    };
+    let sign = if sum < 0 { "-" } else { "" };
+    let digits = format!("{:0>width$}", sum.unsigned_abs(), width = decimals + 1);
+    let (whole, behind) = digits.split_at(digits.len() - decimals);
+    let exact = format!("{sign}{whole}.{behind}0").parse();
+    exact.unwrap_or_else(|_| values.iter().sum())
+}
+
 fn leading_word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let part = |(at, c): (usize, char)| {
@@ -120,7 +144,27 @@ mod tests {
         assert_eq!(leading_count("708    (235.47"), Some((708, "    (235.47")));
     }
 
+    #[test]
+    fn sums_are_exact_to_the_last_digit() {
+        assert_eq!(
+            sum([11_316.894_369, 4_822.725_758].into_iter()),
+            16_139.620_127
+        );
+        assert_eq!(sum([0.1, 0.2].into_iter()), 0.3);
+        assert_eq!(sum([-0.5, 0.25].into_iter()), -0.25);
+        assert_eq!(sum([7.0].into_iter()), 7.0);
+        assert_eq!(sum(std::iter::empty()), 0.0);
+        assert!(sum([f64::NAN, 1.0].into_iter()).is_nan());
+        assert_eq!(sum([1e300, 1e300].into_iter()), 2e300);
+    }
+
     proptest! {
+        #[test]
+        fn sums_are_those_of_floats(values in prop::collection::vec(-1e9f64..1e9, 0..9)) {
+            let usual: f64 = values.iter().sum();
+            prop_assert!((sum(values.into_iter()) - usual).abs() < 1e-3);
+        }
+
         #[test]
         fn no_text_is_too_strange(text in "\\PC*") {
             let _ = (decimal(&text), count(&text), leading(&text), leading_count(&text));

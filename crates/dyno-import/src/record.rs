@@ -5,14 +5,13 @@ use std::time::Duration;
 use dyno_core::interval::{Counters, latency_histogram};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
-use dyno_core::summary::IntervalSummary;
-use dyno_core::summary::{Percentile, PrintedRates};
+use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, RunSummary};
 
 use crate::coverage::{self, Coverage};
 use crate::runs::{self, fact};
 use crate::sysbench::head;
 use crate::sysbench::model::{Draft, Point};
-use crate::{Options, command, gaps, summary};
+use crate::{Options, command, gaps, number, summary};
 
 const NS_PER_MS: f64 = 1e6;
 
@@ -24,7 +23,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let workload = command::workload(draft);
     let drive = drive(draft);
     let head = RunHead {
-        name: runs::named(&workload.name, &runs::hex(&draft.digest)),
+        name: runs::named(&workload.name, &draft.digest.hex()),
         source: Source::Sysbench,
         profile: options.profile,
         tool: match &draft.version {
@@ -37,7 +36,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         script_sha256: String::new(),
         target: command::target(&draft.argv),
         // Without its command line a log does not tell how long the run was to be.
-        drive: (!draft.argv.is_empty() && draft.threads.is_some()).then(|| drive.clone()),
+        drive: (!draft.argv.is_empty() && drive.sessions > 0).then(|| drive.clone()),
         percentiles: percents(draft, options),
         factors: Default::default(),
         note: String::new(),
@@ -55,8 +54,13 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         &operations,
         &not_observed,
     );
-    let summary = of_report
-        .or_else(|| summary::of_intervals(&head, drive, started, &intervals, &not_observed));
+    let summary = of_report.or_else(|| {
+        let told = summary::of_intervals(&head, drive, started, &intervals, &not_observed);
+        told.map(|told| RunSummary {
+            rand: command::rand(draft),
+            ..told
+        })
+    });
     RunRecord {
         id: 0,
         state: RunState::Imported,
@@ -90,7 +94,8 @@ fn drive(draft: &Draft) -> Drive {
     let time = head::option(argv, &["time", "max-time"]).and_then(seconds);
     let events = head::option(argv, &["events", "max-requests"]).and_then(|n| n.parse().ok());
     let shown = draft.points.iter().filter_map(|point| point.threads).max();
-    let threads = draft.threads.or(shown).unwrap_or(0);
+    let typed = head::option(argv, &["threads", "num-threads"]).and_then(|n| n.parse().ok());
+    let threads = draft.threads.or(shown).or(typed).unwrap_or(0);
     let duration = |s: Option<f64>| {
         s.and_then(|s| Duration::try_from_secs_f64(s).ok())
             .unwrap_or_default()
@@ -179,9 +184,9 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
 fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> IntervalSummary {
     let most = crate::number::COUNT_MAX as f64;
     let count = |rate: Option<f64>| (rate.unwrap_or(0.0) * length_s).round().min(most) as u64;
-    let told = [point.reads, point.writes, point.other];
-    let apart = told.iter().any(Option::is_some);
-    let known: f64 = told.iter().flatten().sum();
+    let told = [point.reads, point.writes];
+    let apart = told.iter().chain([&point.other]).any(Option::is_some);
+    let known = number::sum(told.into_iter().flatten());
     // Statements that are not told apart are other ones, so that the sum is right.
     let other = match (point.other, point.queries) {
         (Some(other), _) => Some(other),
@@ -189,7 +194,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         (None, Some(queries)) => Some((queries - known).max(0.0)),
         (None, None) => None,
     };
-    let sum = apart.then_some(known + other.unwrap_or(0.0));
+    let sum = apart.then_some(number::sum([known, other.unwrap_or(0.0)].into_iter()));
     let queries = point.queries.or(sum);
     let counters = Counters {
         events: count(point.tps),
@@ -291,7 +296,7 @@ fn facts(draft: &Draft) -> Vec<Fact> {
     )];
     facts.push(fact(
         LOG_DIGEST,
-        runs::hex(&draft.digest),
+        draft.digest.hex(),
         "the imported log's lines",
     ));
     if let Some(version) = &draft.version {

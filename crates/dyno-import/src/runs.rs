@@ -5,13 +5,13 @@ use std::time::Duration;
 use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies};
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::record::{
-    Fact, LOG_DIGEST, RunHead, RunRecord, RunState, Series, SeriesKey, SeriesKind, Source, Span,
+    Fact, LOG_CUT_OFF, LOG_DIGEST, RunHead, RunRecord, RunState, Series, SeriesKey, SeriesKind,
+    Source, Span,
 };
 use dyno_core::summary::{
     LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use hdrhistogram::Histogram;
-use sha2::Digest;
 
 use crate::Options;
 
@@ -108,18 +108,17 @@ pub(crate) fn named(workload: &str, digest: &str) -> String {
     format!("imported-{workload}-{digest}")
 }
 
-/// A hash in hexadecimal digits.
-pub(crate) fn hex(digest: &sha2::Sha256) -> String {
-    let digest = digest.clone().finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
     Fact {
         name: name.to_owned(),
         value,
         source: source.to_owned(),
     }
+}
+
+/// The fact that a log lacks its end: what is missing.
+pub(crate) fn cut_off(what: &str) -> Fact {
+    fact(LOG_CUT_OFF, what.to_owned(), "the imported log")
 }
 
 /// The fact that figures of one log cannot all be true; `None` where nothing speaks against them.

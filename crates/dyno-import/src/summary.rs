@@ -11,11 +11,7 @@ use crate::sysbench::model::{Counted, Draft, Report};
 
 /// The length of the measurement: as printed, else as a count and its rate imply.
 pub(crate) fn measured_s(draft: &Draft) -> Option<f64> {
-    let report = draft.report.as_ref()?;
-    report
-        .total_time_s
-        .or_else(|| report.implied_time_s())
-        .filter(|seconds| *seconds > 0.0)
+    draft.report.as_ref()?.time_s()
 }
 
 /// The summary, if the run's statistics are there: how many events in what time.

@@ -80,6 +80,20 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
         let found = fact(&text).unwrap_or_else(|| panic!("{changed}: nothing"));
         assert!(found.contains(told), "{changed}: {found}");
     }
+    // More transactions than events, at a rate that the threads cannot make.
+    let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
+    let found = fact(&more).unwrap();
+    assert!(
+        found.contains("6000 events, but 60000 transactions"),
+        "{found}"
+    );
+    let busy = "1000.00 events per second of 40.00 ms each keep 40.0 threads busy";
+    assert!(found.contains(busy), "{found}");
+    let still = fact(&log.replacen("60.0000s", "0.0000s", 1)).unwrap();
+    assert!(
+        still.contains("6000 events in a total time of 0 s"),
+        "{still}"
+    );
     // Without the sum of latencies the threads' times tell.
     let old = log.replacen("  40.00", "  4.00", 1);
     let old = old.replacen(
@@ -291,4 +305,24 @@ fn threads_may_end_but_none_is_added() {
     contradicts(&log, "64 threads ran at 12 s, but the run had 8");
     let log = lines(|_, line| Some(with(line, "thds: ", "2")));
     assert_eq!(told(&log), (None, String::new()));
+}
+
+#[test]
+fn a_report_without_its_end_is_told() {
+    let log = include_str!("../fixtures/consistent.out");
+    let cut = &log[..log.find("General statistics").unwrap()];
+    let (facts, warnings) = told(cut);
+    assert_eq!(facts, None);
+    assert!(
+        warnings.contains("not whole: they lack the total time"),
+        "{warnings}"
+    );
+    // With a total time of nothing the counts and rates still tell the figures.
+    let still = log.replacen("60.0000s", "0.0000s", 1);
+    let log = Log {
+        name: "log",
+        text: &still,
+    };
+    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    assert_eq!(imported.runs[0].summary.as_ref().unwrap().measured_s, 60.0);
 }

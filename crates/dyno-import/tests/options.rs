@@ -5,6 +5,7 @@
 mod common;
 
 use common::sysbench;
+use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
 use dyno_import::{Log, Options, point_in_time, utc_offset};
 
@@ -47,6 +48,38 @@ fn what_a_bare_log_does_not_tell_is_not_zero() {
     assert_eq!(summary.service.stddev_ms, None);
     // The record is as old as its import, which is no start.
     assert!(run.head.created_unix_s > 1.7e9);
+}
+
+#[test]
+fn a_command_line_tells_what_a_run_was_asked_for() {
+    let run = |options: &str| {
+        let text = format!("+ sysbench oltp_read_write {options} --threads=4 run\n{BARE}");
+        let log = Log {
+            name: "log",
+            text: &text,
+        };
+        let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        imported.runs.into_iter().next().unwrap()
+    };
+    let summary = |run: &RunRecord| run.summary.clone().unwrap();
+    let plain = run("--mysql-host=a");
+    assert_eq!(plain.head.target.url, "mysql://a/");
+    let kind = |run: &RunRecord| summary(run).rand.unwrap().kind;
+    assert_eq!(kind(&plain), RandKind::Special);
+    assert_eq!(kind(&run("--rand-type=zipfian")), RandKind::Zipfian);
+    let other = run("--db-driver=pgsql --pgsql-host=b");
+    assert_eq!(other.head.target.url, "postgres://b/");
+    let unprepared = run("--db-ps-mode=disable --mysql-storage-engine=rocksdb");
+    let changed = ["db_ps_mode", "mysql_storage_engine"];
+    assert_eq!(unprepared.head.workload.changed, changed);
+    let open = run("--rate=100");
+    let drive = open.head.drive.as_ref().unwrap();
+    assert_eq!(drive.open_loop.unwrap().per_second, 100.0);
+    assert_eq!(summary(&open).open_loop.unwrap().offered_per_s, 100.0);
+    assert_eq!(
+        (drive.sessions, plain.head.drive.as_ref().unwrap().open_loop),
+        (4, None)
+    );
 }
 
 #[test]

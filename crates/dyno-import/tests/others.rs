@@ -110,9 +110,10 @@ fn pgbench_with_single_transactions() {
         );
     }
     assert_eq!(told.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
-    // The rate that was asked for is not printed, so that nobody knows the load.
-    assert_eq!(run.head.drive, None);
-    assert!(unknown(&run, "drive"));
+    // The rate that was asked for is not printed.
+    let drive = run.head.drive.as_ref().unwrap();
+    assert_eq!((drive.sessions, drive.open_loop), (2, None));
+    assert!(unknown(&run, "open_loop") && !unknown(&run, "drive"));
     let events: u64 = run
         .intervals
         .iter()
@@ -390,4 +391,82 @@ fn host_logs_lie_beside_the_seconds_of_the_run() {
     );
     assert!(!unknown(run, "host.network") && unknown(run, "host.pressure"));
     assert_eq!(run.fact("host.cpu.threads"), Some("2"));
+}
+
+/// What contradicts itself in a log after a change.
+fn contradictions(tool: Tool, text: &str) -> String {
+    let imported = read(tool, &[Log { name: "log", text }]);
+    let facts = imported.runs.iter();
+    let facts = facts.filter_map(|run| run.fact("import.contradictions"));
+    facts.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn contradictions_of_fio() {
+    let json: serde_json::Value =
+        serde_json::from_str(include_str!("../fixtures/fio-jsonplus.json")).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut json = json.clone();
+        change(&mut json["jobs"][0]["write"]);
+        contradictions(Tool::Fio, &json.to_string())
+    };
+    assert_eq!(changed(&|_| {}), "");
+    let tripled = changed(&|own| {
+        for bin in own["clat_ns"]["bins"].as_object_mut().unwrap().values_mut() {
+            *bin = (bin.as_u64().unwrap() * 3).into();
+        }
+    });
+    let told = "write, write: its bins hold 981984 latencies, but it says 327328";
+    assert_eq!(tripled, told);
+    let wide = changed(&|own| own["bw_bytes"] = (446_762_908_u64 * 1000).into());
+    assert!(
+        wide.contains("bw_bytes is 446762908000 bytes per second"),
+        "{wide}"
+    );
+    let all = changed(&|own| {
+        for name in ["bw_bytes", "bw", "io_bytes"] {
+            own[name] = (own[name].as_u64().unwrap() * 1000).into();
+        }
+    });
+    assert!(all.contains("but a block has 4096"), "{all}");
+    let narrow = changed(&|own| (own["bw_bytes"], own["bw"]) = (1.into(), 0.into()));
+    assert!(narrow.contains("but it says 1"), "{narrow}");
+    assert!(narrow.contains("less than a byte each"), "{narrow}");
+    let still = changed(&|own| own["runtime"] = 0.into());
+    assert!(still.contains("in a runtime of 0 ms"), "{still}");
+    let few = changed(&|own| (own["total_ios"], own["iops"]) = (10.into(), 3.3.into()));
+    assert!(few.contains("327328 latencies of 10 I/Os"), "{few}");
+    let low = changed(&|own| own["clat_ns"]["percentile"]["99.000000"] = 1.into());
+    assert!(low.contains("is above the 99th, 1 ns"), "{low}");
+    for text in [
+        include_str!("../fixtures/fio-jobs.json"),
+        include_str!("../fixtures/fio-status.json"),
+    ] {
+        assert_eq!(contradictions(Tool::Fio, text), "");
+    }
+}
+
+#[test]
+fn sums_of_fio_are_exact() {
+    let imported = read(Tool::Fio, &[fixture!("fio-jsonplus.json")]);
+    let mixed = summary(&imported.runs[1]);
+    assert_eq!(mixed.rates.events_per_s, 16_139.620_127);
+}
+
+#[test]
+fn contradictions_of_hammerdb() {
+    let log = include_str!("../fixtures/written-hammerdb.log");
+    assert_eq!(contradictions(Tool::Hammerdb, log), "");
+    let long = log.replace("test period of 5 in", "test period of 500 in");
+    let told = "the test period was to be 30000 s, but the log's times make 300 s";
+    assert_eq!(contradictions(Tool::Hammerdb, &long), told);
+    let slow = ["101234", "104410", "99872"]
+        .iter()
+        .fold(log.to_owned(), |log, tpm| log.replace(tpm, "5"));
+    let told = "showed 5 to 5 transactions per minute, but the result says 101003";
+    let found = contradictions(Tool::Hammerdb, &slow);
+    assert!(found.contains(told), "{found}");
+    let none = log.replace("from 101003", "from 44000");
+    let found = contradictions(Tool::Hammerdb, &none);
+    assert!(found.contains("but the result says 44000"), "{found}");
 }

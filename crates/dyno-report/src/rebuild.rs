@@ -75,6 +75,9 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
 pub(crate) const UNFINISHED: &str =
     "The run was not finished: its process died, or it is still going on.";
 
+/// What is said of an imported log without figures of the whole run, or without its length.
+const NO_TOTALS: &str = "the log does not tell how much was done in how much time";
+
 /// What ended the run, as it noted itself where it failed before there was anything to sum up.
 fn why(run: &RunRecord) -> String {
     let noted = run
@@ -84,6 +87,7 @@ fn why(run: &RunRecord) -> String {
         .find(|event| event.kind == EventKind::Note);
     match noted.filter(|_| run.state == RunState::Failed) {
         Some(note) => note.text.clone(),
+        None if run.state == RunState::Imported => NO_TOTALS.to_owned(),
         None => UNFINISHED.to_owned(),
     }
 }

@@ -6,7 +6,7 @@ mod tests;
 use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Counters;
-use dyno_core::record::{EventKind, RunRecord};
+use dyno_core::record::{EventKind, LOG_CUT_OFF, RunRecord};
 use dyno_core::summary::IntervalSummary;
 
 use crate::check::{Check, Made, Threshold, doubted};
@@ -46,7 +46,8 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "Whether all that was recorded was kept",
         rule: "Doubt if a part of the record was lost on its way into the results file, or if the \
                events of the intervals and of the grace do not add up to the total, or if the \
-               intervals have more statements, rows, bytes or errors than the run.",
+               intervals have more statements, rows, bytes or errors than the run, or if an \
+               imported log lacks its end.",
         thresholds: &[],
         make: record,
     },
@@ -216,6 +217,13 @@ fn failures(view: &View) -> Vec<String> {
 }
 
 fn record(view: &View) -> Made {
+    if let Some(missing) = view.run.fact(LOG_CUT_OFF).filter(|_| view.imported()) {
+        return Made::doubt(
+            format!("The log lacks its end: {}.", missing.trim_end_matches('.')),
+            "Import the whole log. Without its end nobody knows whether the run ended as it \
+             should, and what it counted last.",
+        );
+    }
     if let Some(made) = sums_differ(view) {
         return made;
     }

@@ -6,6 +6,8 @@ mod tables;
 mod work;
 
 #[cfg(test)]
+mod logs_tests;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use tables::OBSERVERS_ROWS;

@@ -8,6 +8,8 @@ mod sessions;
 mod workers;
 
 #[cfg(test)]
+mod logs_tests;
+#[cfg(test)]
 mod tests;
 
 use dyno_core::finding::Outcome;

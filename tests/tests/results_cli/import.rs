@@ -268,8 +268,11 @@ fn printed_log(seconds: u32, per_s: f64) -> String {
     log += &format!(
         "SQL statistics:\n    transactions:                        {events:.0} ({:.2} per sec.)\n\n\
          General statistics:\n    total time:                          {seconds}.0000s\n    total \
-         number of events:              {events:.0}\n\n",
-        events / f64::from(seconds)
+         number of events:              {events:.0}\n\nThreads fairness:\n    events \
+         (avg/stddev):           {:.4}/1.00\n    execution time (avg/stddev):   \
+         {seconds}.0000/0.00\n",
+        events / f64::from(seconds),
+        events / 4.0
     );
     log
 }

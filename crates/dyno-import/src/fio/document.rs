@@ -1,6 +1,7 @@
 //! fio's JSON (`--output-format=json` and `json+`, versions 2 to 3), as far as it is read here.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,13 +50,16 @@ pub(super) struct Job {
 }
 
 /// What was done in one direction.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 pub(super) struct Direction {
     /// Since version 3; before it there is `bw` in KiB.
     #[serde(default)]
     pub(super) bw_bytes: Option<f64>,
     #[serde(default)]
     pub(super) bw: f64,
+    /// Bytes since version 3.
+    #[serde(default)]
+    pub(super) io_bytes: Option<f64>,
     #[serde(default)]
     pub(super) iops: f64,
     /// Milliseconds.
@@ -154,6 +158,24 @@ impl Job {
         // Without group_reporting each of them is listed.
         let count = count.unwrap_or(1).max(1) / of_name.max(1) as u64;
         u32::try_from(count.max(1)).unwrap_or(1)
+    }
+}
+
+/// Runs are known by it: what was not read before is not in it, and their order stays.
+impl fmt::Debug for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Direction")
+            .field("bw_bytes", &self.bw_bytes)
+            .field("bw", &self.bw)
+            .field("iops", &self.iops)
+            .field("runtime", &self.runtime)
+            .field("total_ios", &self.total_ios)
+            .field("short_ios", &self.short_ios)
+            .field("drop_ios", &self.drop_ios)
+            .field("clat_ns", &self.clat_ns)
+            .field("lat_ns", &self.lat_ns)
+            .field("clat", &self.clat)
+            .finish()
     }
 }
 

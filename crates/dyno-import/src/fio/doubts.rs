@@ -1,40 +1,69 @@
 //! What speaks against the figures of fio's JSON.
 
+use serde_json::Value;
+
 use super::Group;
+use super::document::{Direction, Job, Latency};
 
 /// By how much figures that say the same may differ.
 const TOLERANCE: f64 = 0.02;
+/// What a job has under way while it begins to count, or ends.
+const UNDER_WAY: f64 = 16.0;
+/// Bins are up to 1/64 wide, and percentiles are told by their bounds.
+const BIN: f64 = 0.04;
+/// The units of sizes are powers of 1000 or of 1024, as options say.
+const SIZE: f64 = 0.12;
 
 impl Group<'_> {
-    /// Figures that cannot all be true: rates that are not those of the counts, latencies out of
-    /// order.
+    /// Figures that cannot all be true: rates that are not those of the counts, bytes that are not
+    /// those of the I/Os, latencies out of order or of other I/Os.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let own = self.jobs.iter().flat_map(|job| {
+        for job in &self.jobs {
             let name = crate::text::excerpt(&job.jobname);
-            job.directions()
-                .map(|(direction, own)| (format!("{name}, {direction}"), own))
-        });
-        for (name, own) in own.filter(|(_, own)| own.total_ios > 0 && own.runtime > 0) {
-            let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
-            // The time is rounded to milliseconds.
-            let room = TOLERANCE + 1.0 / own.runtime as f64;
-            if (made - own.iops).abs() > room * made.max(own.iops) {
-                all.push(format!(
-                    "{name}: {} I/Os in {} ms are {made:.1} per second, but it says {}",
-                    own.total_ios, own.runtime, own.iops
-                ));
-            }
-            let latency = own.latency();
-            let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
-            if latency.count > 0 && !ordered {
-                all.push(format!(
-                    "{name}: a mean of {} ns does not lie between {} and {} ns",
-                    latency.mean, latency.min, latency.max
-                ));
+            let directions = job.directions();
+            for (index, (direction, own)) in directions.into_iter().enumerate() {
+                let found = [
+                    rate(own),
+                    bandwidth(own),
+                    self.size(job, index, own),
+                    latencies(own),
+                    percentiles(&own.latency()),
+                    counted(own),
+                ];
+                let told = found.into_iter().flatten();
+                all.extend(told.map(|text| format!("{name}, {direction}: {text}")));
             }
         }
         all
+    }
+
+    /// Whether I/Os have the size that was asked for. `index` is that of the direction.
+    fn size(&self, job: &Job, index: usize, own: &Direction) -> Option<String> {
+        let mean = own.bw_bytes.filter(|_| own.iops > 0.0)? / own.iops;
+        if mean < 1.0 {
+            return Some(format!(
+                "{} bytes per second of {} I/Os per second are less than a byte each",
+                own.bw_bytes.unwrap_or_default(),
+                own.iops
+            ));
+        }
+        let varied = ["bsrange", "blocksize_range", "bssplit", "bs_unaligned"];
+        let varied = varied
+            .iter()
+            .any(|name| job.option(self.last, name).is_some());
+        let option = job.option(self.last, "bs");
+        let option = option.or_else(|| job.option(self.last, "blocksize"))?;
+        let asked = bytes(option, index).filter(|_| !varied)?;
+        let short = own.short_ios > 0 && mean < asked;
+        ((mean - asked).abs() > SIZE * asked && !short).then(|| {
+            format!(
+                "{} bytes per second are {mean:.0} bytes for each of {} I/Os per second, but a \
+                 block has {asked:.0}",
+                own.bw_bytes.unwrap_or_default(),
+                own.iops
+            )
+        })
     }
 
     pub(super) fn said(&self) -> Vec<(Option<usize>, String)> {
@@ -50,5 +79,149 @@ impl Group<'_> {
             }
         }
         said
+    }
+}
+
+/// Whether the rate is the count over the time.
+fn rate(own: &Direction) -> Option<String> {
+    if own.total_ios == 0 {
+        return None;
+    }
+    if own.runtime == 0 {
+        return Some(format!(
+            "{} I/Os at {} per second in a runtime of 0 ms",
+            own.total_ios, own.iops
+        ));
+    }
+    let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
+    ((made - own.iops).abs() > room(own) * made.max(own.iops)).then(|| {
+        format!(
+            "{} I/Os in {} ms are {made:.1} per second, but it says {}",
+            own.total_ios, own.runtime, own.iops
+        )
+    })
+}
+
+/// Whether bytes per second are the bytes over the time, in both units that are printed.
+fn bandwidth(own: &Direction) -> Option<String> {
+    let per_s = own.bw_bytes.filter(|_| own.total_ios > 0)?;
+    if (own.bw * 1024.0 - per_s).abs() > 1024.0 + TOLERANCE * per_s.max(own.bw * 1024.0)
+        && own.bw > 0.0
+    {
+        return Some(format!(
+            "bw_bytes is {per_s} bytes per second, but bw {} KiB",
+            own.bw
+        ));
+    }
+    let all = own.io_bytes.filter(|_| own.runtime > 0)?;
+    let made = all * 1e3 / own.runtime as f64;
+    ((made - per_s).abs() > 1.0 + room(own) * made.max(per_s)).then(|| {
+        format!(
+            "{all} bytes in {} ms are {made:.0} per second, but it says {per_s}",
+            own.runtime
+        )
+    })
+}
+
+/// The time is rounded to milliseconds.
+fn room(own: &Direction) -> f64 {
+    TOLERANCE + 1.0 / own.runtime.max(1) as f64
+}
+
+/// Whether the mean lies between the extremes.
+fn latencies(own: &Direction) -> Option<String> {
+    let latency = own.latency();
+    let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
+    (own.total_ios > 0 && latency.count > 0 && !ordered).then(|| {
+        format!(
+            "a mean of {} ns does not lie between {} and {} ns",
+            latency.mean, latency.min, latency.max
+        )
+    })
+}
+
+/// Whether percentiles ascend, up to the longest.
+fn percentiles(latency: &Latency) -> Option<String> {
+    let all = latency.percentile.iter();
+    let all = all.filter_map(|(percent, ns)| Some((percent.parse::<f64>().ok()?, *ns)));
+    let mut all: Vec<(f64, f64)> = all.filter(|(percent, _)| *percent > 0.0).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if latency.count == 0 {
+        return None;
+    }
+    if let Some(pair) = all.windows(2).find(|pair| pair[0].1 > pair[1].1) {
+        let ((low, low_ns), (high, high_ns)) = (pair[0], pair[1]);
+        return Some(format!(
+            "the {low}th percentile, {low_ns} ns, is above the {high}th, {high_ns} ns"
+        ));
+    }
+    let above = all
+        .iter()
+        .find(|(_, ns)| *ns > latency.max * (1.0 + BIN) + 1.0);
+    above.map(|(percent, ns)| {
+        format!(
+            "the {percent}th percentile, {ns} ns, is above the longest, {} ns",
+            latency.max
+        )
+    })
+}
+
+/// Whether latencies are those of the I/Os, and bins hold them all.
+fn counted(own: &Direction) -> Option<String> {
+    let latency = own.latency();
+    let (ios, count) = (own.total_ios as f64, latency.count as f64);
+    if own.total_ios > 0 && count > ios * (1.0 + TOLERANCE) + UNDER_WAY {
+        return Some(format!("{count} latencies of {ios} I/Os"));
+    }
+    let bins = latency.bins.values();
+    let bins = bins.fold(0_u64, |sum, one| sum.saturating_add(*one)) as f64;
+    let differ = (bins - count).abs() > TOLERANCE * bins.max(count) + 1.0;
+    (!latency.bins.is_empty() && differ)
+        .then(|| format!("its bins hold {bins} latencies, but it says {count}"))
+}
+
+/// The size of a block for a direction, of `4k` or `8k,4k,`; `None` of a range.
+fn bytes(option: &Value, index: usize) -> Option<f64> {
+    let text = match option {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    // One that is not there is the one before it.
+    let own = parts
+        .iter()
+        .take(index + 1)
+        .rev()
+        .find(|part| !part.is_empty());
+    let own = own?.to_ascii_lowercase();
+    let digits = own.find(|c: char| !c.is_ascii_digit()).unwrap_or(own.len());
+    let number: f64 = own[..digits].parse().ok()?;
+    let scale = match own[digits..].trim_end_matches('b').trim_end_matches('i') {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1_048_576.0,
+        "g" => 1_073_741_824.0,
+        _ => return None,
+    };
+    Some(number * scale).filter(|bytes| *bytes > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_blocks_by_direction() {
+        let size = |text: &str, index| bytes(&Value::String(text.to_owned()), index);
+        assert_eq!(size("4k", 1), Some(4096.0));
+        assert_eq!(
+            (size("8k,4k", 0), size("8k,4k", 2)),
+            (Some(8192.0), Some(4096.0))
+        );
+        assert_eq!(size(",16KiB", 1), Some(16_384.0));
+        assert_eq!(size("512", 0), Some(512.0));
+        for text in ["4k-8k", "", "x", ",16k"] {
+            assert_eq!(size(text, 0), None, "{text}");
+        }
     }
 }

@@ -11,9 +11,10 @@ use dyno_core::plan::OptionValue;
 use dyno_core::record::{NotObserved, Operation, RunRecord, Source};
 use dyno_core::summary::*;
 use serde_json::Value;
-use sha2::Digest;
 
 use crate::gaps::gap;
+use crate::identity::LogHash;
+use crate::number;
 use crate::runs::{self, About, PERCENTS, fact};
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use document::{Document, Job, Latency};
@@ -129,7 +130,8 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn found(&self, log: &Log<'_>, options: &Options) -> Found {
-        let mut run = self.about(log).record(options);
+        let hash = self.hash();
+        let mut run = self.about(log, &hash).record(options);
         run.facts.extend(self.facts());
         let contradictions = self.contradictions();
         run.facts.extend(runs::contradictions(&contradictions));
@@ -149,13 +151,31 @@ impl Group<'_> {
                 .into_iter()
                 .chain(contradictions.into_iter().map(|text| (None, text)))
                 .collect(),
+            identity: hash.identity(),
             file: log.name.to_owned(),
             run,
             started,
         }
     }
 
-    fn about(&self, log: &Log<'_>) -> About {
+    /// The hash of this group, and those of what it was in earlier documents.
+    fn hash(&self) -> LogHash {
+        let of = |document: &Document, jobs: &[&Job]| {
+            let mut hash = LogHash::default();
+            let text = format!("{:?}", (self.id, document.timestamp_ms, jobs));
+            hash.update(text.as_bytes());
+            hash
+        };
+        let mut hash = of(self.last, &self.jobs);
+        for document in self.documents {
+            let own = |job: &&Job| job.groupid == self.id && job.ios() > 0;
+            let jobs: Vec<&Job> = document.jobs.iter().filter(own).collect();
+            hash.grew_from(&of(document, &jobs));
+        }
+        hash
+    }
+
+    fn about(&self, log: &Log<'_>, hash: &LogHash) -> About {
         let mut names: Vec<&str> = self.jobs.iter().map(|job| job.jobname.as_str()).collect();
         names.dedup();
         let same = |job: &&Job| {
@@ -166,11 +186,6 @@ impl Group<'_> {
         };
         let sessions = self.jobs.iter().map(|job| job.count(self.last, same(job)));
         let sessions = sessions.fold(0, u32::saturating_add);
-        let mut digest = sha2::Sha256::new();
-        digest.update(format!(
-            "{:?}",
-            (self.id, self.last.timestamp_ms, &self.jobs)
-        ));
         let version = self.last.version.trim_start_matches("fio-");
         About {
             source: Source::Fio,
@@ -181,7 +196,7 @@ impl Group<'_> {
             target: TargetSummary::default(),
             drive: Some(runs::sessions(sessions, sessions)),
             percentiles: Vec::new(),
-            digest: runs::hex(&digest),
+            digest: hash.hex(),
             place: log.name.to_owned(),
         }
     }
@@ -319,9 +334,7 @@ impl Group<'_> {
             .fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
         let iops = |fits: &dyn Fn(&str) -> bool| -> f64 {
             let all = self.jobs.iter().flat_map(|job| job.directions());
-            all.filter(|(name, _)| fits(name))
-                .map(|(_, one)| one.iops)
-                .sum()
+            number::sum(all.filter(|(name, _)| fits(name)).map(|(_, one)| one.iops))
         };
         summary.totals = runs::counted(events);
         summary.rates.events_per_s = iops(&|_| true);
@@ -386,7 +399,7 @@ impl Group<'_> {
     }
 
     fn figures(&self, syncs_per_s: f64) -> Vec<MachineFigure> {
-        let sum = |of: &dyn Fn(&Job) -> f64| -> f64 { self.jobs.iter().map(|job| of(job)).sum() };
+        let sum = |of: &dyn Fn(&Job) -> f64| number::sum(self.jobs.iter().map(|job| of(job)));
         [
             ("read", sum(&|job| job.read.bytes_per_s()) / MIB, "MiB/s"),
             (

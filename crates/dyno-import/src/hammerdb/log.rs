@@ -1,9 +1,9 @@
 //! The lines of HammerDB's logs.
 
 use crate::civil::{self, Moment};
+use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
-use sha2::Digest;
 
 /// One stored procedure in the time profile's summary. Times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) struct Draft {
     pub(super) counter: Vec<(Option<Moment>, f64)>,
     pub(super) profile: Profile,
     pub(super) failures: Vec<(usize, String)>,
-    pub(super) digest: sha2::Sha256,
+    pub(super) digest: LogHash,
 }
 
 impl Draft {
@@ -84,6 +84,10 @@ impl<'a> Reader<'a> {
         let (stamp, bare) = line.unstamped();
         let bare = bare.trim().to_owned();
         if !bare.is_empty() {
+            // The log may have ended before this line.
+            if self.draft.has_figures() {
+                self.draft.digest.may_end();
+            }
             self.draft.digest.update(line.text.as_bytes());
             self.draft.digest.update(b"\n");
         }

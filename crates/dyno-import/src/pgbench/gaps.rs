@@ -63,12 +63,15 @@ pub(super) fn gaps(
         "intervals",
         "no lines of progress; pgbench's option --progress=1 prints them",
     );
-    let why = match throttled(output) && rate(output).is_none() {
-        true => {
-            "pgbench does not print the rate that was asked for; a command line in the log tells it"
-        }
-        false => "the log does not tell the clients",
-    };
-    add(run.head.drive.is_none(), "drive", why);
+    add(
+        run.head.drive.is_none(),
+        "drive",
+        "the log does not tell the clients",
+    );
+    add(
+        throttled(output) && rate(output).is_none(),
+        "open_loop",
+        "pgbench does not print the rate that was asked for; a command line in the log tells it",
+    );
     gaps
 }

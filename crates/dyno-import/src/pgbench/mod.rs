@@ -1,5 +1,6 @@
 //! pgbench's output and its logs of transactions, as runs.
 
+mod doubts;
 mod gaps;
 mod output;
 mod record;
@@ -8,6 +9,7 @@ mod transactions;
 
 use std::path::Path;
 
+use crate::identity::LogHash;
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use output::Output;
 use transactions::Transactions;
@@ -25,7 +27,7 @@ struct Logged {
     file: String,
     log: Transactions,
     /// All lines, for the run's name.
-    digest: sha2::Sha256,
+    digest: LogHash,
 }
 
 /// The runs of these logs. Logs of transactions belong to the one run of the others, else each set
@@ -126,6 +128,7 @@ fn join(outputs: &mut Vec<Output>) {
     if let Some(report) = outputs.first_mut() {
         report.points = progress.points;
         report.complaints.extend(progress.complaints);
+        report.aborted |= progress.aborted;
     }
 }
 
@@ -136,7 +139,6 @@ fn add(
     logged: &mut Vec<(String, Logged)>,
     warnings: &mut Vec<Warning>,
 ) {
-    use sha2::Digest;
     if read.odd > 0 {
         let text = format!(
             "{} lines are no transactions and are left out; this is the first",
@@ -152,7 +154,7 @@ fn add(
             own.digest.update(log.text.as_bytes());
         }
         None => {
-            let mut digest = sha2::Sha256::new();
+            let mut digest = LogHash::default();
             digest.update(log.text.as_bytes());
             let own = Logged {
                 file: log.name.to_owned(),

@@ -1,9 +1,8 @@
 //! What pgbench prints: a line each `--progress` seconds, and the report at the end (versions 9.5
 //! to 18).
 
-use sha2::Digest;
-
 use crate::civil::{self, Moment};
+use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
@@ -72,12 +71,16 @@ pub(super) struct Output {
     pub(super) connecting_ms: Option<f64>,
     /// Without the time to connect where both are printed.
     pub(super) tps: Option<f64>,
+    /// With it, which versions before 14 print beside it.
+    pub(super) tps_with_connecting: Option<f64>,
+    /// A client was given up, so that the figures are incomplete.
+    pub(super) aborted: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
     /// What it complained of: the line, and the text.
     pub(super) complaints: Vec<(usize, String)>,
     /// All of the run's lines, for its name.
-    pub(super) digest: sha2::Sha256,
+    pub(super) digest: LogHash,
 }
 
 impl Output {
@@ -155,11 +158,15 @@ impl Reader<'_> {
         let complains =
             bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
         if let Some(run) = &mut self.run {
+            run.aborted |= aborts(bare);
             if !known && complains && run.complaints.len() < COMPLAINTS_MAX {
                 run.complaints.push((line.number, text::excerpt(bare)));
             }
             run.digest.update(bare.as_bytes());
             run.digest.update(b"\n");
+            if run.has_figures() {
+                run.digest.may_end();
+            }
         }
     }
 
@@ -186,6 +193,7 @@ impl Reader<'_> {
         self.run.get_or_insert_with(|| Output {
             file: self.file.to_owned(),
             line: number,
+            digest: LogHash::of_command(argv),
             argv: std::mem::take(argv),
             moment_before: moment.take(),
             ..Output::default()
@@ -259,6 +267,15 @@ fn point(rest: &str) -> Option<Point> {
     Some(point)
 }
 
+/// Whether a line says that clients were given up: `pgbench: error: client 1 aborted in command …`,
+/// `Run was aborted; the above results are incomplete.`
+fn aborts(bare: &str) -> bool {
+    let said = bare.strip_prefix("pgbench: ").unwrap_or(bare);
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let client = said.starts_with("client ") || said.starts_with("Client ");
+    said.starts_with("Run was aborted") || (client && said.contains(" aborted in "))
+}
+
 fn time(word: &str) -> Option<f64> {
     number::decimal(word).filter(|ms| *ms >= 0.0)
 }
@@ -318,7 +335,12 @@ fn report(run: &mut Output, bare: &str) -> bool {
             run.lag_ms = figure("avg").zip(figure("max"));
         }
         // `tps = 85.2 (including connections establishing)` comes first, then the one that counts.
-        "tps" => run.tps = ms(),
+        "tps" => {
+            run.tps = ms();
+            if value.contains("(including connections establishing)") {
+                run.tps_with_connecting = run.tps;
+            }
+        }
         _ => return above(run, label, value),
     }
     true

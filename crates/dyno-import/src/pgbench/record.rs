@@ -9,15 +9,15 @@ use dyno_core::record::{Event, EventKind, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
+use super::doubts;
 use super::gaps::gaps;
 use super::output::{Output, Point};
 use super::single::{self, Single};
 use super::{Logged, Parts};
+use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
 
-/// By how much figures that say the same may differ.
-const TOLERANCE: f64 = 0.05;
 /// Times of progress from here on are seconds since 1970.
 const EPOCH_S: f64 = 1e9;
 
@@ -29,7 +29,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
         Some(log) if output.file.is_empty() => log.file.clone(),
         _ => output.file.clone(),
     };
-    let mut said = said(&output);
+    let mut said = doubts::said(&output);
     let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
     let single = single.and_then(|log| Single::of(&log.log.all, &output, &mut said));
     let sums = logged.as_ref().map_or(&[][..], |log| &log.log.sums);
@@ -41,7 +41,10 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
         None => Vec::new(),
     };
     run.facts.extend(facts(&output));
-    let contradictions = contradictions(&output);
+    let contradictions = doubts::contradictions(&output, started);
+    if !output.points.is_empty() && !output.is_whole() {
+        run.facts.push(runs::cut_off(doubts::CUT_OFF));
+    }
     run.facts.extend(runs::contradictions(&contradictions));
     let line = Some(output.line);
     said.extend(contradictions.into_iter().map(|text| (line, text)));
@@ -71,60 +74,16 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     if run.summary.is_none() && !run.intervals.is_empty() {
         run.summary = Some(of_intervals(&run, started));
     }
+    if let Some(summary) = run.summary.as_mut().filter(|_| output.aborted) {
+        summary.end = RunEnd::Failed(doubts::ABORTED.to_owned());
+    }
     Found {
+        identity: hash(&output, logged.as_ref()).identity(),
         run,
         file,
         started,
         said,
     }
-}
-
-/// What is wrong with the output.
-fn said(output: &Output) -> Vec<(Option<usize>, String)> {
-    let mut said = Vec::new();
-    if !output.points.is_empty() && !output.is_whole() {
-        let text = "the report at the end is missing or cut off; the totals are those of the lines \
-                    of progress";
-        said.push((Some(output.line), text.to_owned()));
-    }
-    let complaints = output.complaints.iter();
-    said.extend(complaints.map(|(line, text)| (Some(*line), format!("pgbench says: {text}"))));
-    if let (Some(per_client), Some(clients), Some(processed)) =
-        (output.per_client, output.clients, output.processed)
-    {
-        let asked = per_client.saturating_mul(u64::from(clients));
-        if asked != processed {
-            let text = format!(
-                "{processed} of {asked} transactions were processed: clients were given up, or \
-                 transactions failed"
-            );
-            said.push((Some(output.line), text));
-        }
-    }
-    said
-}
-
-/// Figures of the report that cannot all be true.
-fn contradictions(output: &Output) -> Vec<String> {
-    let mut all = Vec::new();
-    let (Some(processed), Some(tps)) = (output.processed, output.tps) else {
-        return all;
-    };
-    if processed > 0 && tps <= 0.0 {
-        all.push(format!("{processed} transactions, but {tps} per second"));
-    }
-    // Printed without the time to connect, and with three decimals.
-    if let (Some(clients), Some(mean_ms), None) = (output.clients, output.latency_ms, output.lag_ms)
-    {
-        let busy = tps * (mean_ms - 0.001).max(0.0) / 1e3;
-        if busy > f64::from(clients) * (1.0 + TOLERANCE) {
-            all.push(format!(
-                "{tps:.1} transactions per second of {mean_ms} ms each keep {busy:.1} clients \
-                 busy, but there were {clients}"
-            ));
-        }
-    }
-    all
 }
 
 /// When the run began: as lines of progress say it, as the first transaction does, or the caller.
@@ -138,11 +97,16 @@ fn started(output: &Output, single: Option<&Single>, options: &Options) -> Optio
     stamped.or(single.map(Single::started_unix_s)).or(before)
 }
 
+/// The lines that a run is known by.
+fn hash<'a>(output: &'a Output, logged: Option<&'a Logged>) -> &'a LogHash {
+    match logged {
+        Some(log) if output.file.is_empty() => &log.digest,
+        _ => &output.digest,
+    }
+}
+
 fn about(output: &Output, logged: Option<&Logged>, file: &str) -> About {
-    let digest = match logged {
-        Some(log) if output.file.is_empty() => runs::hex(&log.digest),
-        _ => runs::hex(&output.digest),
-    };
+    let digest = hash(output, logged).hex();
     let mut options = Vec::new();
     if let Some(scale) = output.scale {
         options.push(("scale".to_owned(), OptionValue::Number(scale as f64)));
@@ -204,12 +168,9 @@ fn target(output: &Output) -> TargetSummary {
     }
 }
 
-/// How the run was driven; `None` where the clients are not told, or a rate was asked for that is
-/// not told.
+/// How the run was driven; `None` where the clients are not told. Of a rate that was asked for and
+/// is not told, the response times tell that there was one.
 fn drive(output: &Output) -> Option<Drive> {
-    if throttled(output) && rate(output).is_none() {
-        return None;
-    }
     let clients = output.clients.filter(|clients| *clients > 0)?;
     let seconds = |s: f64| Duration::try_from_secs_f64(s).ok();
     let per_client = output.per_client;
@@ -252,7 +213,10 @@ fn interval_length(intervals: &[IntervalSummary]) -> Duration {
 }
 
 /// The lines' times from the start of the run, each with its length.
-fn times(output: &Output, started: Option<f64>) -> impl Iterator<Item = (f64, f64, &Point)> {
+pub(super) fn times(
+    output: &Output,
+    started: Option<f64>,
+) -> impl Iterator<Item = (f64, f64, &Point)> {
     let origin = match output.points.first() {
         Some(point) if point.at_s >= EPOCH_S => started.unwrap_or(point.at_s),
         _ => 0.0,

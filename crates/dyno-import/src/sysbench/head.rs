@@ -1,5 +1,6 @@
 //! What sysbench prints before a run begins, and the command line that some logs show.
 
+use dyno_core::plan::{RandKind, RandPlan};
 use dyno_core::redact;
 
 use super::model::Draft;
@@ -36,12 +37,36 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
         draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
     } else if let Some(bytes) = block(line) {
         draft.block_bytes = Some(bytes);
+    } else if let Some(rand) = distribution(line) {
+        draft.rand = Some(rand);
     } else if let Some(kind) = kind(line) {
         draft.kind = Some(kind);
     } else {
         return false;
     }
     true
+}
+
+/// `Using Special distribution (12 iterations,  1 pct of values are returned in 75 pct cases)`,
+/// `Using Uniform distribution`.
+fn distribution(line: &str) -> Option<RandPlan> {
+    let (name, rest) = line.strip_prefix("Using ")?.split_once(" distribution")?;
+    let kind = match name {
+        "Special" => RandKind::Special,
+        "Uniform" => RandKind::Uniform,
+        "Gaussian" => RandKind::Gaussian,
+        _ => return None,
+    };
+    let words = rest.split(|c: char| !c.is_ascii_digit());
+    let mut figures = words.filter_map(|word| word.parse::<u32>().ok());
+    let known = RandPlan::default();
+    Some(RandPlan {
+        kind,
+        spec_iter: figures.next().unwrap_or(known.spec_iter),
+        spec_pct: figures.next().unwrap_or(known.spec_pct),
+        spec_res: figures.next().unwrap_or(known.spec_res),
+        ..known
+    })
 }
 
 /// `Block size 16KiB` of a test of files, `block size: 1KiB` of one of memory; 0.4 has `Kb`.
@@ -217,6 +242,24 @@ mod tests {
         ] {
             assert_eq!(command(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn old_versions_print_the_distribution() {
+        let mut draft = Draft::default();
+        let line = "Using Special distribution (12 iterations,  2 pct of values are returned in 80 \
+                    pct cases)";
+        assert!(take(&mut draft, line));
+        let rand = draft.rand.unwrap();
+        assert_eq!(
+            (rand.kind, rand.spec_pct, rand.spec_res),
+            (RandKind::Special, 2, 80)
+        );
+        assert_eq!(
+            distribution("Using Uniform distribution").unwrap().kind,
+            RandKind::Uniform
+        );
+        assert_eq!(distribution("Using odd distribution"), None);
     }
 
     proptest! {

@@ -4,8 +4,6 @@
 //! the one before it. They are printed with three decimals, so that several of the smallest look
 //! alike; where all of those are there, they are told apart again.
 
-use sha2::Digest;
-
 use super::model::Draft;
 use crate::{Log, number, text};
 

@@ -1,8 +1,7 @@
 //! Reads sysbench's output, of one or of several runs one behind the other.
 
-use sha2::Digest;
-
 use crate::civil::{self, Moment};
+use crate::identity::LogHash;
 use crate::text::{self, Line};
 use crate::{Log, Warning};
 
@@ -114,6 +113,9 @@ impl<'a> Reader<'a> {
         if let Some(draft) = &mut self.draft {
             draft.digest.update(text.as_bytes());
             draft.digest.update(b"\n");
+            if draft.has_figures() {
+                draft.digest.may_end();
+            }
         }
     }
 
@@ -167,6 +169,7 @@ impl<'a> Reader<'a> {
                     let draft = self.draft_at(line.number);
                     draft.histogram.push(row);
                     draft.digest.update(text.as_bytes());
+                    draft.digest.may_end();
                     self.block = Block::Histogram;
                     return true;
                 }
@@ -404,10 +407,12 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, number: usize) -> &mut Draft {
         self.sink = Sink::Closed;
+        let argv = std::mem::take(&mut self.command);
         self.draft.insert(Draft {
             file: self.file.to_owned(),
             line: number,
-            argv: std::mem::take(&mut self.command),
+            digest: LogHash::of_command(&argv),
+            argv,
             moment_before: self.moment.take(),
             ..Draft::default()
         })

@@ -1,6 +1,9 @@
 //! What one run of sysbench printed, before it becomes a record. `None` is what it did not print.
 
+use dyno_core::plan::RandPlan;
+
 use crate::civil::Moment;
+use crate::identity::LogHash;
 
 /// One run's output.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +20,8 @@ pub(crate) struct Draft {
     pub(crate) warmup_s: Option<f64>,
     pub(crate) rate_per_s: Option<f64>,
     pub(crate) seed: Option<u64>,
+    /// The distribution of keys as versions before 0.5 print it.
+    pub(crate) rand: Option<RandPlan>,
     /// Of one request, in tests of files and memory.
     pub(crate) block_bytes: Option<f64>,
     /// What the output itself says to have run: `cpu`, `fileio`, `memory`, `oltp`.
@@ -39,7 +44,7 @@ pub(crate) struct Draft {
     /// Where the intermediate figures come from, e.g. `report line`.
     pub(crate) points_from: &'static str,
     /// All of the run's lines, for its name.
-    pub(crate) digest: sha2::Sha256,
+    pub(crate) digest: LogHash,
     pub(crate) warnings: Vec<(Option<usize>, String)>,
 }
 
@@ -95,6 +100,8 @@ pub(crate) struct Counted {
 pub(crate) struct Report {
     /// Lines of known labels whose values are no figures that can be.
     pub(crate) unreadable: Vec<String>,
+    /// In the words of versions before 1.0.
+    pub(crate) is_old: bool,
     pub(crate) line: usize,
     pub(crate) reads: Option<u64>,
     pub(crate) writes: Option<u64>,
@@ -127,6 +134,12 @@ impl Report {
     pub(crate) fn events(&self) -> Option<u64> {
         self.events
             .or(self.transactions.map(|counted| counted.count))
+    }
+
+    /// How long the run was: as printed, else as a count and its rate imply.
+    pub(crate) fn time_s(&self) -> Option<f64> {
+        let printed = self.total_time_s.filter(|seconds| *seconds > 0.0);
+        printed.or_else(|| self.implied_time_s())
     }
 
     /// The rate of events as printed.

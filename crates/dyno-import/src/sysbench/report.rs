@@ -3,9 +3,17 @@
 use super::model::{Counted, Report};
 use crate::number;
 
+/// What only versions before 1.0 print.
+const OLD: [&str; 3] = [
+    "OLTP test statistics:",
+    "Test execution summary:",
+    "read/write requests:",
+];
+
 /// Takes a line of statistics; `false` if it is none.
 pub(crate) fn take(report: &mut Report, line: &str) -> bool {
     let line = line.trim();
+    report.is_old |= OLD.iter().any(|old| line.starts_with(old));
     if let Some(rest) = line.strip_prefix("Operations performed:") {
         return old_file_operations(report, rest);
     }

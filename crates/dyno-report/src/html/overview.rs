@@ -90,6 +90,7 @@ fn lead(view: &View<'_>) -> String {
             count(workers, "worker")
         ));
         parts.push(match &drive.open_loop {
+            None if view.is_open() => "open loop, its rate not told".to_owned(),
             None => "closed loop".to_owned(),
             Some(open) => match drive.rate_schedule() {
                 Some(schedule) => format!("open loop, {}", schedule.short()),

@@ -91,6 +91,14 @@ fn notes(role: &RoleSummary) -> Vec<String> {
     notes
 }
 
+/// The loop of a run without a known rate: a log may tell by its response times that there was one.
+pub(super) fn without_rate(run: &RunSummary) -> &'static str {
+    match run.response {
+        Some(_) => "open loop, its rate not told",
+        None => "closed loop",
+    }
+}
+
 fn limit(run: &RunSummary, page: &mut Page) {
     let Some(limit) = &run.latency_limit else {
         return;
@@ -104,7 +112,8 @@ fn limit(run: &RunSummary, page: &mut Page) {
         plain(limit.limit_ms),
         share(limit.above, ended)
     );
-    if run.open_loop.is_some() {
+    // Of an imported run its count alone may tell that there was a schedule.
+    if run.open_loop.is_some() || limit.skipped > 0 {
         text += &format!(
             "; {} skipped, too late to begin within it ({})",
             thousands(limit.skipped),

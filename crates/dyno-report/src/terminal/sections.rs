@@ -80,7 +80,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     }
     load += ", ";
     match drive.open_loop {
-        None => load.push_str("closed loop"),
+        None => load += super::roles::without_rate(run),
         Some(open) => {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "Poisson",

@@ -53,6 +53,22 @@ impl Results {
         entered.ok_or_else(|| self.at(doing).error(taken()))
     }
 
+    /// The hashes of all logs that runs were imported from, with the runs' numbers.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn imported_logs(&self) -> Result<Vec<(i64, String)>, ResultsError> {
+        let found = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT run.id, fact.value FROM run JOIN fact ON fact.run_id = run.id
+                 WHERE run.state = 'imported' AND fact.name = ?1 ORDER BY run.id",
+            )?;
+            let rows = statement.query_map([LOG_DIGEST], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        found().map_err(|error| self.at("look for runs in").sqlite(error))
+    }
+
     /// The runs that were made of the log with this hash, whose fact [`LOG_DIGEST`] it is. Those of
     /// versions without that fact are known by the hash's first digits, which end their names.
     ///

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_core::plan::{LoadSchedule, OptionValue};
+use dyno_core::plan::{Drive, LoadSchedule, OptionValue};
 
 use crate::compare::{CompareOptions, Difference, tables};
 use crate::server::{Promise, decides, is_servers_own};
@@ -30,6 +30,16 @@ const FOLLOWING: [(&str, &str); 6] = [
 
 /// What only the plan tells, which runs of old versions lack.
 pub(super) const OF_PLAN: [&str; 3] = ["statements", "ignored errors", "lost connections"];
+
+/// What not every log tells.
+pub(super) const OF_COMMAND: [&str; 6] = [
+    "key distribution",
+    "pareto h",
+    "zipfian exponent",
+    "special hot part",
+    "rate",
+    "arrivals",
+];
 
 /// What the names of a workload's facts about its rows begin with.
 const DATASET: &str = "workload.dataset.";
@@ -265,15 +275,27 @@ fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
         };
         say(OF_PLAN[2], lost.to_owned());
     }
+    keys(view, say);
     let Some(drive) = view.drive() else { return };
     let sessions = drive.session_schedule().map(LoadSchedule::to_string);
     say(
         "sessions",
         sessions.unwrap_or_else(|| drive.sessions.to_string()),
     );
-    if view.imported() {
-        return;
+    if !view.imported() {
+        limits(drive, say);
     }
+    if let Some(open) = drive.open_loop {
+        let rate = drive.rate_schedule().map(LoadSchedule::to_string);
+        say("rate", rate.unwrap_or_else(|| text::plain(open.per_second)));
+        say(
+            "arrivals",
+            format!("{:?}", open.arrivals).to_ascii_lowercase(),
+        );
+    }
+}
+
+fn limits(drive: &Drive, say: &mut impl FnMut(&str, String)) {
     let seconds = |time: std::time::Duration| text::seconds(time.as_secs_f64());
     say("workers", drive.workers.to_string());
     say(
@@ -289,14 +311,9 @@ fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
     );
     say("warm-up", seconds(drive.warmup));
     say("ramp-up", seconds(drive.ramp_up));
-    if let Some(open) = drive.open_loop {
-        let rate = drive.rate_schedule().map(LoadSchedule::to_string);
-        say("rate", rate.unwrap_or_else(|| text::plain(open.per_second)));
-        say(
-            "arrivals",
-            format!("{:?}", open.arrivals).to_ascii_lowercase(),
-        );
-    }
+}
+
+fn keys(view: &View, say: &mut impl FnMut(&str, String)) {
     if let Some(rand) = view.summary().and_then(|summary| summary.rand.as_ref()) {
         say(
             "key distribution",

@@ -150,7 +150,10 @@ fn repetitions(side: &[View]) -> Result<(), CompareError> {
             .filter(|name| plan.get(*name) != own.get(*name))
             .filter(|name| {
                 let both = plan.contains_key(*name) && own.contains_key(*name);
-                both || !differences::OF_PLAN.contains(&name.as_str())
+                let imported = first.imported() || other.imported();
+                let may_lack = differences::OF_PLAN.contains(&name.as_str())
+                    || (imported && differences::OF_COMMAND.contains(&name.as_str()));
+                both || !may_lack
             })
             .map(|name| format!("{name} ({} and {})", value(&plan, name), value(&own, name)))
             .collect();

@@ -1,5 +1,6 @@
 //! Comparisons of runs whose difference is known.
 
+mod logs;
 mod ratios;
 mod tables;
 

@@ -1,7 +1,7 @@
 //! Each check of conduct: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
-use dyno_core::record::{Event, EventKind};
+use dyno_core::record::{Event, EventKind, LOG_CUT_OFF};
 
 use crate::context::{Context, Keeping, SecretScan};
 use crate::samples::{self, drop_series, fact, series, setting};
@@ -162,4 +162,17 @@ fn a_run_can_be_repeated() {
     });
     let log = made(&samples::imported(), &Context::default(), "provenance");
     assert_eq!(log.outcome, NotChecked);
+}
+
+#[test]
+fn a_log_without_its_end_is_doubted() {
+    let mut run = samples::imported();
+    assert_eq!(
+        made(&run, &Context::default(), "record").outcome,
+        NotChecked
+    );
+    fact(&mut run, LOG_CUT_OFF, "they lack the total time");
+    let found = made(&run, &Context::default(), "record");
+    assert_eq!(found.outcome, Doubt);
+    assert!(found.evidence.contains("lack the total time"), "{found:?}");
 }

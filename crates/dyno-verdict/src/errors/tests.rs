@@ -172,28 +172,6 @@ fn statements_that_touch_no_table_are_told() {
 }
 
 #[test]
-fn a_log_agrees_with_itself() {
-    let mut run = samples::imported();
-    fact(&mut run, "import.stated_time_s", "600");
-    fact(&mut run, "import.implied_time_s", "599.2");
-    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
-    fact(&mut run, "import.implied_time_s", "120.0");
-    let finding = made(&run, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Doubt);
-    assert!(
-        finding.evidence.contains("states 600 s"),
-        "{}",
-        finding.evidence
-    );
-    let what = "6000 transactions at 200.00 per second take 30.0 s, but the other figures imply \
-                60.0 s";
-    fact(&mut run, "import.contradictions", what);
-    let finding = made(&run, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Refuse);
-    assert!(finding.evidence.contains(what), "{}", finding.evidence);
-}
-
-#[test]
 fn consistency_needs_the_workloads_own_check() {
     expect("consistency", NotChecked, |_| {});
 }

@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::interval::carries;
 use dyno_core::record::{RunState, SessionShare};
-use dyno_core::summary::LatencySummary;
+use dyno_core::summary::{LatencySummary, RunSummary};
 
 use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
@@ -107,15 +107,57 @@ fn not_taken(missing: u64) -> Made {
     ))
 }
 
+/// Of a log it is known at most how many events were left out as too late.
+fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
+    let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
+    let all = summary.totals.events.saturating_add(skipped);
+    if skipped == 0 {
+        return Made::not_checked("The log does not tell what was in flight or dropped.");
+    }
+    let share = skipped as f64 / all as f64 * 100.0;
+    if share < MISSING.value.max(beyond(all) / 2.0) {
+        return Made::not_checked(format!(
+            "{} skipped as too late, too few to matter ({} %); the log does not tell what was in \
+             flight at the end.",
+            were(skipped),
+            text::plain(share)
+        ));
+    }
+    if overloaded(view) {
+        return not_taken(skipped);
+    }
+    Made::doubt(
+        format!(
+            "{} ended, and {} skipped as too late to begin within the limit ({} %): their \
+             latencies are missing.",
+            text::counted(summary.totals.events, "event"),
+            were(skipped),
+            text::plain(share)
+        ),
+        "The target, or so many clients, cannot take this rate: offer less, or give it more \
+         clients.",
+    )
+    .with("skipped", skipped as f64, "count")
+    .with("without an end", share, "percent")
+}
+
+fn were(count: u64) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb}", text::count(count))
+}
+
 fn unserved(view: &View) -> Made {
     let Some(summary) = view.summary() else {
+        if view.imported() {
+            return Made::not_checked("The log holds no figures of the run as a whole.");
+        }
         return Made::doubt(
             "The run never finished: what was in flight when it ended is not known.",
             "Find out why the process ended; the figures cover what was saved before.",
         );
     };
     if view.imported() {
-        return Made::not_checked("The log does not tell what was in flight or dropped.");
+        return unserved_of_log(summary, view);
     }
     let backlog = summary.open_loop.as_ref().map_or(0, |open| open.backlog);
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);

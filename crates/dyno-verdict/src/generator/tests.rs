@@ -386,16 +386,6 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
 }
 
 #[test]
-fn logs_tell_of_fairness_by_mean_and_deviation() {
-    let mut run = samples::imported();
-    summary(&mut run).fairness.as_mut().unwrap().events_stddev = 10.0;
-    assert_eq!(of(&run, "fairness").0, Pass);
-    let fairness = summary(&mut run).fairness.as_mut().unwrap();
-    fairness.events_stddev = fairness.events_mean;
-    assert_eq!(of(&run, "fairness").0, Doubt);
-}
-
-#[test]
 fn every_event_is_accounted_for() {
     expect("unserved", Pass, |_| {});
     expect("unserved", Doubt, |run| {

@@ -15,7 +15,7 @@ use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results};
 
 use self::folder::{BESIDE, Found};
-use self::kept::{Words, keep};
+use self::kept::{Kept, Shelf, Words};
 use self::text::Text;
 use super::{runs, show};
 use crate::definitions::IMPORT;
@@ -149,7 +149,8 @@ fn read(
     Ok(imported)
 }
 
-/// Imports files that are named: all of them, or nothing.
+/// Imports files that are named: all of them, or nothing where one cannot be read. Runs that are
+/// there already are told, and are an error where there is no other.
 fn of_files(
     parsed: &Parsed,
     tool: Tool,
@@ -165,10 +166,7 @@ fn of_files(
             "{folder} is a folder: import it alone, without other files"
         ));
     }
-    let mut imported = Imported {
-        runs: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let mut imported = Imported::default();
     for (files, beside) in paired(parsed, files)? {
         let texts: Vec<Text> = files.iter().map(Text::read).collect::<Result<_>>()?;
         let beside = beside
@@ -177,24 +175,38 @@ fn of_files(
         let beside = beside.collect::<Result<BTreeMap<_, _>>>()?;
         let more = read(tool, &texts, &beside, options, &mut words)?;
         imported.runs.extend(more.runs);
+        imported.logs.extend(more.logs);
         imported.warnings.extend(more.warnings);
     }
     for warning in &imported.warnings {
         console::note(&format!("warning: {warning}"));
     }
     let mut results = Results::open(&run_store::required(parsed)?)?;
-    let replace = parsed.has("replace");
-    if !replace {
-        kept::refuse_known(&results, &imported.runs)?;
-    }
     let path = results.path().display().to_string();
-    for run in &imported.runs {
-        if let Some(record) = keep(&mut results, run, replace)?
-            && !parsed.has("quiet")
-        {
-            let summary = show::summary_with_intervals(record, &path);
-            Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+    let mut shelf = Shelf::of(&mut results, parsed.has("replace"))?;
+    let mut there = Vec::new();
+    for (run, log) in imported.runs.iter().zip(&imported.logs) {
+        let place = run.fact("import.source").unwrap_or("the log");
+        match shelf.keep(run, log)? {
+            Kept::New(record) if !parsed.has("quiet") => {
+                let summary = show::summary_with_intervals(*record, &path);
+                Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+            }
+            Kept::New(_) => {}
+            Kept::Already(id) => there.push(format!(
+                "{place} is in {path} already, as run {id}: --replace imports it anew in its place"
+            )),
+            Kept::Shorter(id) => there.push(format!(
+                "{place} is in {path} already, as run {id}, from when the log was shorter: \
+                 --replace imports it anew in its place"
+            )),
         }
+    }
+    if there.len() == imported.runs.len() && !there.is_empty() {
+        return Err(anyhow!("{}", there.join("\n")));
+    }
+    for told in there {
+        console::note(&format!("left out: {told}"));
     }
     Ok(STATUS_DONE)
 }
@@ -254,6 +266,8 @@ struct Tally {
     failed: Vec<String>,
     /// Logs that were imported without what lies beside them, and why.
     without: Vec<String>,
+    /// Logs that have grown since they were imported.
+    shorter: Vec<String>,
     /// Logs that are the same as another one of this import, and which.
     twice: Vec<String>,
     /// The log of each run that was read, by the hash of its lines.
@@ -283,20 +297,15 @@ fn of_folder(
     let path = run_store::required(parsed)?;
     let found = folder::find(folder, pattern, tool.looks())?;
     let mut results = Results::open(&path)?;
+    let mut shelf = Shelf::of(&mut results, parsed.has("replace"))?;
     let mut tally = Tally::default();
     let count = found.logs.len();
     for (index, log) in found.logs.iter().enumerate() {
         if !parsed.has("quiet") {
             console::progress(&format!("{} of {count}: {}", index + 1, log.path));
         }
-        let kept = one_of_folder(
-            parsed,
-            (tool, folder, log),
-            options,
-            words,
-            &mut results,
-            &mut tally,
-        );
+        let log_of = (tool, folder, log);
+        let kept = one_of_folder(log_of, options, words, &mut shelf, &mut tally);
         if let Err(error) = kept {
             let of_file = format!("{folder}/{}", log.path);
             let told = format!("{error:#}");
@@ -310,17 +319,16 @@ fn of_folder(
     for note in &found.notes {
         console::note(&format!("note: {folder}/{note}"));
     }
-    tell(parsed, folder, &results, count, &tally)
+    tell(parsed, folder, shelf.results(), count, &tally)
 }
 
 /// Imports one log of a folder. An error of the results file ends the import of it only, as the
 /// next one will fail the same way and be told.
 fn one_of_folder(
-    parsed: &Parsed,
     (tool, folder, log): (Tool, &str, &Found),
     options: &Options,
     words: &Words,
-    results: &mut Results,
+    shelf: &mut Shelf<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
     if let Some(damage) = &log.damage {
@@ -358,7 +366,7 @@ fn one_of_folder(
         other => other?,
     };
     tally.remarks += imported.warnings.len();
-    for run in &imported.runs {
+    for (run, known) in imported.runs.iter().zip(&imported.logs) {
         let digest = run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
         if let Some(other) = tally.seen.get(&digest) {
             tally
@@ -367,10 +375,14 @@ fn one_of_folder(
             continue;
         }
         tally.seen.insert(digest, log.path.clone());
-        let kept = keep(results, run, parsed.has("replace"));
+        let kept = shelf.keep(run, known);
         match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
-            Some(record) => tally.ids.push(record.id),
-            None => tally.already += 1,
+            Kept::New(record) => tally.ids.push(record.id),
+            Kept::Already(_) => tally.already += 1,
+            Kept::Shorter(id) => tally.shorter.push(format!(
+                "{}: run {id} is of it when it was shorter (--replace imports it anew in its place)",
+                log.path
+            )),
         }
     }
     Ok(())
@@ -414,7 +426,7 @@ fn tell(
         );
     }
     console::note(&told);
-    for twice in &tally.twice {
+    for twice in tally.twice.iter().chain(&tally.shorter) {
         console::note(&format!("left out: {folder}/{twice}"));
     }
     for without in &tally.without {

@@ -1,5 +1,7 @@
 //! `dyno table`: runs as a table of the factors that they vary.
 
+mod missing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
@@ -273,8 +275,12 @@ fn table(
              --where"
         )
     })?;
-    if cells.iter().all(|cell| cell.value.is_none()) {
-        return Err(no_figure(figure));
+    let told = missing::told(&groups, &cells, (figure, metric), &options)?;
+    match (told, cells.iter().all(|cell| cell.value.is_none())) {
+        (Some(told), true) => return Err(usage(told)),
+        (None, true) => return Err(no_figure(figure)),
+        (Some(told), false) => console::note(&told),
+        (None, false) => {}
     }
     Ok(Pivot {
         figure: figure.to_owned(),

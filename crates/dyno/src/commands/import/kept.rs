@@ -1,11 +1,12 @@
 //! Runs as they are kept and judged.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dyno_analysis::window::Window;
 use dyno_core::factors::Factors;
 use dyno_core::finding::verdict;
 use dyno_core::record::{Fact, LOG_DIGEST, RunRecord};
 use dyno_core::redact;
+use dyno_import::Identity;
 use dyno_results::{Results, Scope};
 use dyno_verdict::Context;
 
@@ -70,14 +71,93 @@ fn called(path: &str, digest: &str) -> Option<String> {
     ))
 }
 
-/// Keeps a run, judges it as it is kept, and gives it back as it can be read. One that was made of
-/// the same log before is replaced; or left as it is, which gives `None`.
-pub fn keep(results: &mut Results, run: &RunRecord, replace: bool) -> Result<Option<RunRecord>> {
-    let same = already(results, run)?;
-    if !replace && !same.is_empty() {
-        return Ok(None);
+/// What became of a run that was read.
+#[derive(Debug)]
+pub enum Kept {
+    /// It is in the results file, and reads so.
+    New(Box<RunRecord>),
+    /// It was there already, as this run.
+    Already(i64),
+    /// Its log was there when it was shorter, as this run, and that one stays.
+    Shorter(i64),
+}
+
+/// The runs of a results file by the logs that they were made of.
+pub struct Shelf<'a> {
+    results: &'a mut Results,
+    /// The hashes of logs, with the runs' numbers.
+    logs: Vec<(i64, String)>,
+    /// Whether runs take the place of those that were made of the same log.
+    replace: bool,
+}
+
+impl<'a> Shelf<'a> {
+    /// Looks which logs are there.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of(results: &'a mut Results, replace: bool) -> Result<Self> {
+        Ok(Self {
+            logs: results.imported_logs()?,
+            results,
+            replace,
+        })
     }
-    let id = results.import_instead(run, &same)?;
+
+    /// The results file.
+    pub fn results(&self) -> &Results {
+        self.results
+    }
+
+    /// Keeps a run, judges it as it is kept, and gives it back as it can be read. One that was made
+    /// of the same log before, or of its beginning, is replaced or stays as it is.
+    ///
+    /// # Errors
+    /// The file cannot be read or written to.
+    pub fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<Kept> {
+        let same = self.same(run, log)?;
+        let shorter: Vec<i64> = self
+            .logs
+            .iter()
+            .filter(|(id, digest)| !same.contains(id) && log.grew_from(digest))
+            .map(|(id, _)| *id)
+            .collect();
+        if !self.replace {
+            if let Some(id) = same.first() {
+                return Ok(Kept::Already(*id));
+            }
+            if let Some(id) = shorter.first() {
+                return Ok(Kept::Shorter(*id));
+            }
+        }
+        let others = [same, shorter].concat();
+        let id = self.results.import_instead(run, &others)?;
+        self.logs.retain(|(id, _)| !others.contains(id));
+        let digest = run.fact(LOG_DIGEST).unwrap_or_default();
+        self.logs.push((id, digest.to_owned()));
+        judged(self.results, id).map(|record| Kept::New(Box::new(record)))
+    }
+
+    /// The runs that were made of the same log.
+    fn same(&self, run: &RunRecord, log: &Identity) -> Result<Vec<i64>> {
+        let Some(digest) = run.fact(LOG_DIGEST) else {
+            return Ok(Vec::new());
+        };
+        let mut found = self.results.imported_of(digest)?;
+        let former = log.former().map(|digest| self.results.imported_of(digest));
+        for id in former.transpose()?.unwrap_or_default() {
+            // Its lines may be those of another command line.
+            let other = self.results.load(id, &Scope::summary())?;
+            if other.head.argv == run.head.argv && !found.contains(&id) {
+                found.push(id);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Judges a run that is kept, and reads it.
+fn judged(results: &mut Results, id: i64) -> Result<RunRecord> {
     let record = results.load(id, &Scope::whole())?;
     // A window's findings are those of a part, which is what the record holds.
     let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
@@ -86,37 +166,80 @@ pub fn keep(results: &mut Results, run: &RunRecord, replace: bool) -> Result<Opt
         summary.costs = dyno_verdict::costs(&record);
         results.set_summary(id, &summary)?;
     }
-    Ok(Some(results.load(id, &Scope::summary())?))
-}
-
-/// The runs that were made of the same log.
-fn already(results: &Results, run: &RunRecord) -> Result<Vec<i64>> {
-    match run.fact(LOG_DIGEST) {
-        Some(digest) => Ok(results.imported_of(digest)?),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// Refuses logs that are there already, before anything is written.
-///
-/// # Errors
-/// One of them is there.
-pub fn refuse_known(results: &Results, runs: &[RunRecord]) -> Result<()> {
-    for run in runs {
-        if let Some(id) = already(results, run)?.first() {
-            bail!(
-                "{} is in {} already, as run {id}: --replace imports it anew in its place",
-                run.fact("import.source").unwrap_or("the log"),
-                results.path().display()
-            );
-        }
-    }
-    Ok(())
+    Ok(results.load(id, &Scope::summary())?)
 }
 
 #[cfg(test)]
 mod tests {
+    use dyno_import::{Log, Options, Tool};
+
     use super::*;
+
+    const LADDER: &str = include_str!("../../../../dyno-import/fixtures/ladder.out");
+
+    /// What becomes of the runs of a log: `new`, or which run is there.
+    fn kept(shelf: &mut Shelf<'_>, tool: Tool, text: &str) -> Vec<String> {
+        let log = Log { name: "log", text };
+        let imported = dyno_import::import(tool, &[log], &[], &Options::default()).unwrap();
+        let runs = imported.runs.iter().zip(&imported.logs);
+        let told = runs.map(|(run, log)| match shelf.keep(run, log).unwrap() {
+            Kept::New(record) => format!("new {}", record.id),
+            Kept::Already(id) => format!("already {id}"),
+            Kept::Shorter(id) => format!("shorter {id}"),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_log_that_has_grown_is_no_other_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let beginning: Vec<&str> = LADDER.lines().take(41).collect();
+        let beginning = beginning.join("\n");
+        let mut shelf = Shelf::of(&mut results, false).unwrap();
+        let mut read = |text: &str| kept(&mut shelf, Tool::Sysbench, text);
+        assert_eq!(read(&beginning), ["new 1"]);
+        assert_eq!(read(LADDER), ["shorter 1", "new 2", "new 3"]);
+        assert_eq!(read(&beginning), ["already 1"]);
+        let mut shelf = Shelf::of(&mut results, true).unwrap();
+        let told = kept(&mut shelf, Tool::Sysbench, LADDER);
+        assert_eq!(told, ["new 4", "new 5", "new 6"]);
+        let ids = results.imported_logs().unwrap();
+        let ids: Vec<i64> = ids.into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, [4, 5, 6]);
+    }
+
+    #[test]
+    fn the_command_line_is_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let mut shelf = Shelf::of(&mut results, false).unwrap();
+        let log = include_str!("../../../../dyno-import/fixtures/consistent.out");
+        let with = |options: &str| format!("+ sysbench x {options} --threads=4 run\n{log}");
+        let mut read = |text: &str| kept(&mut shelf, Tool::Sysbench, text);
+        assert_eq!(read(&with("--mysql-host=a")), ["new 1"]);
+        assert_eq!(read(&with("--mysql-host=b")), ["new 2"]);
+        assert_eq!(read(log), ["new 3"]);
+        assert_eq!(read(&with("--mysql-host=b")), ["already 2"]);
+    }
+
+    #[test]
+    fn a_group_of_fio_that_is_known_leaves_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let text = include_str!("../../../../dyno-import/fixtures/fio-jsonplus.json");
+        let mut first: serde_json::Value = serde_json::from_str(text).unwrap();
+        first["jobs"].as_array_mut().unwrap().truncate(1);
+        let mut shelf = Shelf::of(&mut results, false).unwrap();
+        let mut read = |text: &str| kept(&mut shelf, Tool::Fio, text);
+        assert_eq!(read(&first.to_string()), ["new 1"]);
+        assert_eq!(read(text), ["already 1", "new 2"]);
+        // Documents of --status-interval are one log that grows.
+        let status = include_str!("../../../../dyno-import/fixtures/fio-status.json");
+        let end = status.rfind("\n{").unwrap();
+        assert_eq!(read(&status[..end]), ["new 3"]);
+        assert_eq!(read(status), ["shorter 3"]);
+    }
 
     #[test]
     fn names_tell_paths() {

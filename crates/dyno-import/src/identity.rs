@@ -1,0 +1,119 @@
+//! By what a log is known again: the hash of its lines, and those that it had when it was shorter.
+
+use std::collections::HashSet;
+
+use sha2::{Digest as _, Sha256};
+
+/// By what a run's log is known, besides the fact [`LOG_DIGEST`](dyno_core::record::LOG_DIGEST).
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    earlier: HashSet<[u8; 32]>,
+    former: Option<String>,
+}
+
+impl Identity {
+    /// Whether the log with this hash, in hexadecimal digits, was the beginning of this one.
+    pub fn grew_from(&self, digest: &str) -> bool {
+        bytes(digest).is_some_and(|digest| self.earlier.contains(&digest))
+    }
+
+    /// The hash under which a log with a command line was known before that counted. It is the same
+    /// for logs of other command lines.
+    pub fn former(&self) -> Option<&str> {
+        self.former.as_deref()
+    }
+}
+
+fn bytes(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&hex[index * 2..index * 2 + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// The hash of a run's lines while they are read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogHash {
+    all: Sha256,
+    /// Without the command line, where there is one.
+    lines: Option<Sha256>,
+    earlier: HashSet<[u8; 32]>,
+}
+
+impl LogHash {
+    /// Of a run with this command line, which may be empty.
+    pub(crate) fn of_command(argv: &[String]) -> Self {
+        let mut hash = Self::default();
+        if !argv.is_empty() {
+            for word in argv {
+                hash.all.update(word.as_bytes());
+                hash.all.update([0]);
+            }
+            hash.lines = Some(Sha256::new());
+        }
+        hash
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.all.update(bytes);
+        if let Some(lines) = &mut self.lines {
+            lines.update(bytes);
+        }
+    }
+
+    /// The log may have ended here when it was imported before.
+    pub(crate) fn may_end(&mut self) {
+        self.earlier.insert(self.all.clone().finalize().into());
+    }
+
+    /// The log was this one when it was imported before.
+    pub(crate) fn grew_from(&mut self, other: &Self) {
+        self.earlier.insert(other.all.clone().finalize().into());
+    }
+
+    /// What it is, in hexadecimal digits.
+    pub(crate) fn hex(&self) -> String {
+        hex(&self.all)
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            earlier: self.earlier.clone(),
+            former: self.lines.as_ref().map(hex),
+        }
+    }
+}
+
+fn hex(digest: &Sha256) -> String {
+    let digest = digest.clone().finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_known_by_its_beginning_and_its_command() {
+        let hash = |argv: &[&str], lines: &[&str]| {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let mut hash = LogHash::of_command(&argv);
+            for line in lines {
+                hash.update(line.as_bytes());
+                hash.may_end();
+            }
+            hash
+        };
+        let (short, long) = (hash(&[], &["a"]), hash(&[], &["a", "b"]));
+        assert!(long.identity().grew_from(&short.hex()));
+        assert!(!short.identity().grew_from(&long.hex()));
+        assert!(!long.identity().grew_from("x") && short.identity().former().is_none());
+        let (one, other) = (hash(&["x", "y"], &["a"]), hash(&["xy"], &["a"]));
+        assert_ne!(one.hex(), other.hex());
+        assert_eq!(one.identity().former(), Some(short.hex().as_str()));
+    }
+}

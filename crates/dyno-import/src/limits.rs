@@ -1,0 +1,80 @@
+//! What no run of sysbench can exceed, and what every whole report holds.
+
+use dyno_core::record::Fact;
+
+use crate::runs;
+use crate::sysbench::model::{Draft, Report};
+
+/// By how much threads may be longer in events than there was time: events that began in the
+/// warm-up, and roundings.
+const TOLERANCE: f64 = 0.05;
+/// Means are printed with two decimals.
+const MEAN_ROUNDING_MS: f64 = 0.005;
+
+/// Threads cannot be longer in events than there was time. With a rate latencies count from the
+/// schedule, and so hold what no thread spent.
+pub(crate) fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let (Some(sum_ms), Some(threads), Some(time_s)) =
+        (report.sum_ms, draft.threads, report.time_s())
+    else {
+        return;
+    };
+    let available_ms = f64::from(threads) * time_s * 1000.0;
+    if threads > 0 && sum_ms > available_ms * (1.0 + TOLERANCE) && draft.rate_per_s.is_none() {
+        contradict(format!(
+            "the latencies add up to {:.1} s, but {threads} threads had {:.1} s in all",
+            sum_ms / 1000.0,
+            available_ms / 1000.0
+        ));
+    }
+}
+
+/// Little's law: the rate times the mean latency are the threads that were busy.
+pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let (Some(rate), Some(mean_ms), Some(threads)) = (
+        report.events_per_s(),
+        report.avg_ms,
+        draft.threads.filter(|threads| *threads > 0),
+    ) else {
+        return;
+    };
+    if draft.rate_per_s.is_some() {
+        return;
+    }
+    let threads = f64::from(threads);
+    let busy = rate * (mean_ms - MEAN_ROUNDING_MS).max(0.0) / 1000.0;
+    // An event of each thread may have begun before the time, and one ended after it.
+    let rounds = report.events().unwrap_or(0) as f64 / threads;
+    if busy > threads * (1.0 + TOLERANCE + 2.0 / rounds.max(1.0)) {
+        contradict(format!(
+            "{rate:.2} events per second of {mean_ms:.2} ms each keep {busy:.1} threads busy, but \
+             there were {threads}"
+        ));
+    }
+}
+
+/// Events take time.
+pub(crate) fn no_time(report: &Report, contradict: &mut impl FnMut(String)) {
+    let events = report.events().filter(|events| *events > 0);
+    if let (Some(events), Some(0.0)) = (events, report.total_time_s) {
+        contradict(format!("{events} events in a total time of 0 s"));
+    }
+}
+
+/// The fact that a report lacks its end, which is told, too; `None` of a whole one. All versions
+/// print the total time and, in the last line, the threads' time in events.
+pub(crate) fn cut_off(report: &Report, warn: &mut impl FnMut(String)) -> Option<Fact> {
+    let time = report.total_time_s.is_some();
+    let threads = report.time_spread.is_some() || report.events_spread.is_some();
+    let unreadable = !report.unreadable.is_empty();
+    let missing = match (time, threads) {
+        _ if unreadable => return None,
+        (true, true) => return None,
+        (true, false) => "the threads' fairness, which is their end",
+        (false, true) => "the total time",
+        (false, false) => "the total time and all that follows it",
+    };
+    let text = format!("the statistics at the end of the log are not whole: they lack {missing}");
+    warn(text.clone());
+    Some(runs::cut_off(&text))
+}

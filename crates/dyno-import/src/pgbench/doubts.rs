@@ -1,0 +1,160 @@
+//! What speaks against the figures of pgbench's output.
+
+use super::output::Output;
+use super::record::times;
+
+/// By how much figures that say the same may differ.
+const TOLERANCE: f64 = 0.05;
+/// Times are printed with three decimals of a millisecond.
+const LATENCY_ROUNDING_MS: f64 = 0.001;
+/// Lines of progress come this late, at most, and are printed with a decimal of a second.
+const LINE_S: f64 = 0.15;
+/// A run whose clients were all given up, or that connected for long, is shorter than asked for.
+const SHORTER_S: f64 = 1.0;
+/// Where lines of progress cover this much of a run, they hold at least half as much of its
+/// transactions.
+const COVERED: f64 = 0.75;
+
+/// What is told of lines of progress without a report.
+pub(super) const CUT_OFF: &str = "the report at its end is missing or cut off";
+/// Why a run failed.
+pub(super) const ABORTED: &str =
+    "pgbench gave clients up (Run was aborted), so that its results are incomplete";
+
+/// What is wrong with the output.
+pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
+    let mut said = Vec::new();
+    if !output.points.is_empty() && !output.is_whole() {
+        let text = format!("{CUT_OFF}; the totals are those of the lines of progress");
+        said.push((Some(output.line), text));
+        let skipped = output.points.iter().filter_map(|point| point.skipped);
+        let skipped = skipped.fold(0_u64, u64::saturating_add);
+        if skipped > 0 {
+            let text = format!("{skipped} transactions were skipped as too late to begin");
+            said.push((Some(output.line), text));
+        }
+    }
+    let complaints = output.complaints.iter();
+    said.extend(complaints.map(|(line, text)| (Some(*line), format!("pgbench says: {text}"))));
+    if let (Some(per_client), Some(clients), Some(processed)) =
+        (output.per_client, output.clients, output.processed)
+    {
+        let asked = per_client.saturating_mul(u64::from(clients));
+        if asked != processed {
+            let text = format!(
+                "{processed} of {asked} transactions were processed: clients were given up, or \
+                 transactions failed"
+            );
+            said.push((Some(output.line), text));
+        }
+    }
+    said
+}
+
+/// Figures of one output that cannot all be true.
+pub(super) fn contradictions(output: &Output, started: Option<f64>) -> Vec<String> {
+    let mut all = Vec::new();
+    if let (Some(processed), Some(tps)) = (output.processed, output.tps) {
+        if processed > 0 && tps <= 0.0 {
+            all.push(format!("{processed} transactions, but {tps} per second"));
+        }
+        all.extend(busy(output, tps));
+        all.extend(length(output, processed, tps));
+        all.extend(parts(output, processed));
+        all.extend(progress(output, started, processed, tps));
+    }
+    all
+}
+
+/// Little's law: the rate times the mean latency, without the lag behind a schedule, are the
+/// clients that were busy.
+fn busy(output: &Output, tps: f64) -> Option<String> {
+    let (clients, printed_ms) = (output.clients?, output.latency_ms?);
+    let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
+    let mean_ms = printed_ms - lag_ms;
+    let busy = tps * (mean_ms - LATENCY_ROUNDING_MS).max(0.0) / 1e3;
+    (busy > f64::from(clients) * (1.0 + TOLERANCE)).then(|| {
+        format!(
+            "{tps:.1} transactions per second of {mean_ms:.3} ms each keep {busy:.1} clients busy, \
+             but there were {clients}"
+        )
+    })
+}
+
+/// Whether the count over its rate is the time that the run was to last.
+fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
+    let stated_s = output.duration_s.filter(|seconds| *seconds > 0.0)?;
+    let rate = output.tps_with_connecting.unwrap_or(tps);
+    if rate <= 0.0 || processed == 0 || output.aborted {
+        return None;
+    }
+    let made_s = processed as f64 / rate;
+    let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
+    let short =
+        made_s < stated_s * (1.0 - TOLERANCE) - connecting_s - SHORTER_S.min(stated_s / 2.0);
+    // What was under way when the time was over took no longer than all transactions together.
+    let latencies_s = output
+        .latency_ms
+        .map_or(f64::INFINITY, |ms| processed as f64 * ms / 1e3);
+    let long = made_s > stated_s * (1.0 + TOLERANCE) + latencies_s + SHORTER_S;
+    (short || long).then(|| {
+        format!(
+            "{processed} transactions at {rate:.1} per second take {made_s:.1} s, but the report's \
+             duration is {stated_s:.1} s"
+        )
+    })
+}
+
+/// No part is more than the whole.
+fn parts(output: &Output, processed: u64) -> Vec<String> {
+    let mut all = Vec::new();
+    // Versions differ in what they count among them.
+    let most = processed
+        .saturating_add(output.skipped.unwrap_or(0))
+        .saturating_add(output.failed.unwrap_or(0));
+    if let Some((limit_ms, above)) = output.limit.filter(|(_, above)| *above > most) {
+        all.push(format!(
+            "{above} of {processed} transactions were above the limit of {limit_ms} ms"
+        ));
+    }
+    let scripts = output.scripts.iter();
+    let scripts = scripts.filter_map(|script| script.transactions);
+    let sum = scripts.fold(0_u64, u64::saturating_add);
+    if sum > most {
+        all.push(format!(
+            "the scripts have {sum} transactions, but all together are {processed}"
+        ));
+    }
+    all
+}
+
+/// Lines of progress hold no more transactions than the report; and where they cover the run, not
+/// much less.
+fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> Option<String> {
+    let (mut sum, mut most, mut covered_s) = (0.0, 0.0_f64, 0.0);
+    for (_, length_s, point) in times(output, started) {
+        sum += point.tps * length_s;
+        most = most.max(point.tps);
+        covered_s += length_s;
+    }
+    if covered_s <= 0.0 {
+        return None;
+    }
+    // Some versions count what was skipped, too.
+    let count = processed
+        .saturating_add(output.skipped.unwrap_or(0))
+        .saturating_add(output.failed.unwrap_or(0)) as f64;
+    let slack = 2.0 * LINE_S * most + 1.0;
+    let above = sum - slack > count * (1.0 + TOLERANCE);
+    let rate = output.tps_with_connecting.unwrap_or(tps);
+    let time_s = processed as f64 / rate;
+    let below = rate > 0.0
+        && covered_s >= COVERED * time_s
+        && (sum + slack) * 2.0 < processed as f64 * COVERED;
+    (above || below).then(|| {
+        format!(
+            "the lines of progress hold about {sum:.0} transactions, but the report says \
+             {processed}"
+        )
+    })
+}

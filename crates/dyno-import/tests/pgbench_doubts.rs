@@ -1,0 +1,136 @@
+//! Outputs of pgbench whose figures cannot all be true, or are incomplete.
+
+// Helpers of tests are not tests in clippy's eyes.
+#![allow(clippy::unwrap_used)]
+
+use dyno_core::record::{LOG_CUT_OFF, RunRecord};
+use dyno_core::summary::RunEnd;
+use dyno_import::{Log, Options, Tool, import};
+
+const STAMPED: &str = include_str!("../fixtures/pgbench-timestamps.out");
+const THROTTLED: &str = include_str!("../fixtures/pgbench-rate.out");
+const SCRIPTS: &str = include_str!("../fixtures/pgbench-scripts.out");
+
+fn read(text: &str) -> RunRecord {
+    let log = Log { name: "log", text };
+    let mut imported = import(Tool::Pgbench, &[log], &[], &Options::default()).unwrap();
+    imported.runs.remove(0)
+}
+
+fn contradicts(text: &str, expected: &str) {
+    let run = read(text);
+    let found = run.fact("import.contradictions").unwrap_or_default();
+    assert!(found.contains(expected), "{expected}: {found}");
+}
+
+/// Puts another text in place of the rest of the line that begins so.
+fn with(log: &str, begins: &str, rest: &str) -> String {
+    assert!(log.lines().any(|line| line.starts_with(begins)), "{begins}");
+    let lines = log.lines().map(|line| match line.starts_with(begins) {
+        true => format!("{begins}{rest}"),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn real_outputs_contradict_nothing() {
+    for text in [STAMPED, THROTTLED, SCRIPTS] {
+        assert_eq!(read(text).fact("import.contradictions"), None);
+    }
+}
+
+#[test]
+fn clients_cannot_be_busier_than_there_are() {
+    let slow = with(THROTTLED, "latency average = ", "400 ms");
+    contradicts(&slow, "keep 24.6 clients busy, but there were 2");
+    let slow = with(STAMPED, "latency average = ", "5.7 ms");
+    contradicts(&slow, "keep 196.6 clients busy, but there were 2");
+}
+
+#[test]
+fn a_rate_is_that_of_the_count_and_the_duration() {
+    let fast = with(
+        THROTTLED,
+        "tps = ",
+        "999999.0 (without initial connection time)",
+    );
+    contradicts(
+        &fast,
+        "183 transactions at 999999.0 per second take 0.0 s, but the report's duration is 3.0 s",
+    );
+    let slow = with(THROTTLED, "tps = ", "1.0 (without initial connection time)");
+    contradicts(&slow, "take 183.0 s, but the report's duration is 3.0 s");
+    let long = with(STAMPED, "duration: ", "300 s");
+    contradicts(&long, "the report's duration is 300.0 s");
+}
+
+#[test]
+fn lines_of_progress_are_of_the_same_run() {
+    let times = |factor: f64| {
+        let line = |line: &str| match line.split_once(" s, ") {
+            Some((before, rest)) if line.starts_with("progress: ") => {
+                let (tps, behind) = rest.split_once(" tps").unwrap();
+                let tps: f64 = tps.parse().unwrap();
+                format!("{before} s, {:.1} tps{behind}", tps * factor)
+            }
+            _ => line.to_owned(),
+        };
+        STAMPED.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    contradicts(
+        &times(10.0),
+        "hold about 1033800 transactions, but the report says 103382",
+    );
+    contradicts(&times(0.1), "hold about 10338 transactions");
+    assert_eq!(read(&times(1.0)).fact("import.contradictions"), None);
+}
+
+#[test]
+fn no_part_is_more_than_the_whole() {
+    let late = THROTTLED.replace("0/183 (0.000%)", "500/183 (273.224%)");
+    contradicts(
+        &late,
+        "500 of 183 transactions were above the limit of 3 ms",
+    );
+    let twice = SCRIPTS.replace(" transactions (", "0 transactions (");
+    contradicts(&twice, "the scripts have ");
+}
+
+#[test]
+fn a_run_that_was_aborted_failed() {
+    for line in [
+        "Run was aborted; the above results are incomplete.",
+        "pgbench: error: Run was aborted; the above results are incomplete.",
+        "pgbench: error: client 1 aborted in command 1 (SQL) of script 0; perhaps the backend died",
+        "Client 3 aborted in state 7: ERROR:  deadlock detected",
+    ] {
+        let run = read(&format!("{STAMPED}\n{line}\n"));
+        let end = run.summary.unwrap().end;
+        assert!(
+            matches!(&end, RunEnd::Failed(why) if why.contains("aborted")),
+            "{end:?}"
+        );
+    }
+    assert_eq!(read(STAMPED).summary.unwrap().end, RunEnd::Completed);
+}
+
+#[test]
+fn what_was_skipped_is_kept_and_an_end_that_is_missing_is_told() {
+    let skipped = with(
+        THROTTLED,
+        "number of transactions skipped: ",
+        "5000 (96.469%)",
+    );
+    let run = read(&skipped);
+    assert_eq!(run.summary.unwrap().latency_limit.unwrap().skipped, 5000);
+    assert_eq!(run.head.drive.unwrap().sessions, 2);
+    let cut = &THROTTLED[..THROTTLED.find("latency average").unwrap()];
+    let run = read(&cut.replace("lag 0.124 ms, 0 skipped", "lag 0.124 ms, 9 skipped"));
+    assert!(run.fact(LOG_CUT_OFF).is_some());
+    let warnings = run.summary.unwrap().warnings.join(" ");
+    assert!(
+        warnings.contains("9 transactions were skipped"),
+        "{warnings}"
+    );
+}

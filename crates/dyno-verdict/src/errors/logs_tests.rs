@@ -1,0 +1,49 @@
+//! Whether the figures of imported logs agree with each other.
+
+use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
+
+use crate::context::Context;
+use crate::samples::{self, fact};
+use crate::tests::made;
+
+#[test]
+fn a_log_agrees_with_itself() {
+    let mut run = samples::imported();
+    fact(&mut run, "import.stated_time_s", "600");
+    fact(&mut run, "import.implied_time_s", "599.2");
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    fact(&mut run, "import.implied_time_s", "120.0");
+    let finding = made(&run, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Doubt);
+    assert!(
+        finding.evidence.contains("states 600 s"),
+        "{}",
+        finding.evidence
+    );
+    let what = "6000 transactions at 200.00 per second take 30.0 s, but the other figures imply \
+                60.0 s";
+    fact(&mut run, "import.contradictions", what);
+    let finding = made(&run, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Refuse);
+    assert!(finding.evidence.contains(what), "{}", finding.evidence);
+}
+
+#[test]
+fn a_rounded_mean_of_a_log_is_no_contradiction() {
+    let mut run = samples::imported();
+    let own = run.summary.as_mut().unwrap();
+    let sessions = 2;
+    own.drive.as_mut().unwrap().sessions = sessions;
+    run.head.drive = None;
+    (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
+    own.totals.events = 142_187;
+    (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    // Without the sum the mean may be half a digit less.
+    run.summary.as_mut().unwrap().service.sum_ms = 0.0;
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    run.summary.as_mut().unwrap().service.mean_ms = 0.04;
+    let found = made(&run, &Context::default(), "work-done");
+    assert_eq!(found.outcome, Doubt);
+    assert!(found.evidence.contains("more than 2 sessions"), "{found:?}");
+}

@@ -1,0 +1,88 @@
+//! Why a cell lacks the figure that each of its runs has.
+
+use dyno_core::record::RunRecord;
+use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
+
+/// What is to be told of cells of several runs without the figure, which a run alone has; `None`
+/// where there is nothing to tell.
+///
+/// # Errors
+/// Runs of one cell that are no repetitions of each other.
+pub fn told(
+    groups: &[Group<'_>],
+    cells: &[Cell],
+    (figure, metric): (&str, &str),
+    options: &CompareOptions,
+) -> Result<Option<String>, CompareError> {
+    let without = |group: &&Group<'_>| {
+        let mut own = cells.iter();
+        let own = own.find(|cell| (cell.row, cell.column) == (group.row, group.column));
+        group.runs.len() > 1 && own.is_some_and(|cell| cell.value.is_none())
+    };
+    let Some(group) = groups.iter().find(without) else {
+        return Ok(None);
+    };
+    let of = |runs: &[&RunRecord]| -> Result<Option<Metric>, CompareError> {
+        let mut metrics = compare(runs, runs, options)?.metrics.into_iter();
+        Ok(metrics.find(|one| one.is_called(metric)))
+    };
+    let alone = of(&group.runs[..1])?.is_some_and(|one| one.new.is_some());
+    let why = of(&group.runs)?.map(|one| one.remark);
+    let why = why.filter(|why| alone && !why.is_empty());
+    Ok(why.map(|why| {
+        format!(
+            "--figure {figure}: of several runs in a cell there is none ({why}): make what differs \
+             the rows or the columns, or select with --where, so that each cell has one run"
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_import::{Log, Options, Tool, import};
+    use dyno_verdict::{Base, pivot};
+
+    use super::*;
+
+    #[test]
+    fn percentiles_of_several_logs_are_missing_for_a_reason() {
+        let text = include_str!("../../../../dyno-import/fixtures/ladder.out");
+        let log = Log { name: "log", text };
+        let run = |argv: &str| {
+            let text = format!("{argv}\n{}", log.text.split("== threads 2").next().unwrap());
+            let log = Log {
+                name: "log",
+                text: &text,
+            };
+            let imported = import(Tool::Sysbench, &[log], &[], &Options::default()).unwrap();
+            imported.runs.into_iter().next().unwrap()
+        };
+        let (one, other) = (run(""), run("2026-11-21 10:00:00\n# again"));
+        let mut other = other;
+        other.head.name += "-again";
+        let options = CompareOptions::default();
+        let group = |runs: Vec<&'static RunRecord>| Group {
+            row: 0,
+            column: 0,
+            runs,
+        };
+        let all: Vec<&'static RunRecord> =
+            [one, other].map(|run| &*Box::leak(Box::new(run))).to_vec();
+        let found = |groups: &[Group<'_>], metric: &str| {
+            let (cells, _) = pivot(groups, metric, Base::Row(0), &options).unwrap();
+            (
+                cells[0].value,
+                told(groups, &cells, ("p95", metric), &options).unwrap(),
+            )
+        };
+        let (value, why) = found(&[group(all.clone())], "latency, p95");
+        assert_eq!(value, None);
+        let why = why.unwrap();
+        assert!(why.contains("percentiles are never averaged"), "{why}");
+        assert_eq!(
+            found(&[group(all[..1].to_vec())], "latency, p95"),
+            (Some(8.43), None)
+        );
+        assert_eq!(found(&[group(all)], "latency, p12"), (None, None));
+    }
+}
