@@ -213,7 +213,7 @@ pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
     if run.events_unfinished > 0 {
         let text = format!(
             "{} begun and not ended when the run was over; not in the latencies",
-            count_of(run.events_unfinished, EventWord::of(run).one()),
+            super::sections::count_of(run.events_unfinished, EventWord::of(run).one()),
         );
         page.row("unfinished", Ink::Warning, &text);
     }

@@ -26,8 +26,8 @@ pub(super) const OFFERED_RATE: Check = Check {
     title: "Achieved against offered rate, and the backlog's growth",
     rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
            or as much more, or if the backlog grew by {1} % of the arrivals or more, and by more \
-           than one, from the first to the last third of the measurement: response times then depend on the \
-           run's length.",
+           than one, from the first to the last third of the measurement: response times then \
+           depend on the run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
     make: offered_rate,
 };
