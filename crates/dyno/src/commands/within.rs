@@ -49,7 +49,7 @@ pub fn is_all(within: Option<&Within>, parsed: &Parsed, plan: &Plan) -> Result<b
     }
     let is_wanted = plans::is_wanted(parsed);
     if is_wanted {
-        let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
+        let shown = serde_json::to_string_pretty(&plan.clone().without_secrets())?;
         console::json(&(shown + "\n"));
     }
     Ok(is_wanted)
