@@ -1,6 +1,83 @@
 //! Experiments from their file to their report.
 
-use crate::common::{Lab, has, status, write};
+use std::path::PathBuf;
+
+use crate::common::{Lab, has, runs_by_trial, status, write};
+
+/// The experiments that come with Dyno.
+fn experiments() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../experiments")
+}
+
+/// Runs one of them at its smallest, and answers with what its report says.
+fn at_trial_scale(name: &str, trials: usize) -> String {
+    let lab = Lab::new();
+    let file = experiments().join(format!("{name}.toml"));
+    let file = file.display();
+    let said = lab.dyno(&format!("lab run {file} --scale trial")).success();
+    has(&said, &[&format!("all {trials} trials done")]);
+    let runs = runs_by_trial(&lab);
+    assert_eq!(
+        (runs.len(), runs.values().sum::<usize>()),
+        (trials, trials),
+        "{runs:?}"
+    );
+    lab.wait_for_nobody();
+    lab.dyno(&format!("lab report {file} --scale trial"))
+        .success()
+        .stdout
+}
+
+#[test]
+fn doublewrite_and_binlog_run_whole() {
+    let report = at_trial_scale("doublewrite-and-binlog", 4);
+    for told in [
+        "doublewrite=on",
+        "binlog=on",
+        "the binary log costs",
+        "Resources per event",
+    ] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn ways_to_a_server_run_whole() {
+    let report = at_trial_scale("socket-and-tcp", 6);
+    for told in ["path=tcp", "path=tls", "socket"] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn three_servers_run_whole() {
+    let report = at_trial_scale("mysql-and-postgresql", 6);
+    for told in ["engine=postgresql", "engine=mariadb", "mysql"] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn every_experiment_can_be_planned_here_or_says_what_is_missing() {
+    let lab = Lab::new();
+    let mut planned = 0;
+    for file in experiments().read_dir().unwrap() {
+        let file = file.unwrap().path();
+        let plan = lab.dyno(&format!("lab plan {} --scale laptop", file.display()));
+        match plan.status.success() {
+            true => planned += 1,
+            // A bare machine has no tools for some file systems.
+            false => assert!(
+                plan.stderr.contains("mkfs."),
+                "{}: {}",
+                file.display(),
+                plan.stderr
+            ),
+        }
+    }
+    assert!(planned >= 10, "{planned}");
+    assert!(!lab.servers().exists());
+}
 
 #[test]
 fn an_experiment_on_a_real_server_answers_its_question() {
