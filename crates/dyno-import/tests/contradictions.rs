@@ -314,7 +314,7 @@ fn a_report_without_its_end_is_told() {
     let (facts, warnings) = told(cut);
     assert_eq!(facts, None);
     assert!(
-        warnings.contains("not whole: they lack the total time"),
+        warnings.contains("the log lacks its end: the statistics lack the total time"),
         "{warnings}"
     );
     // With a total time of nothing the counts and rates still tell the figures.
