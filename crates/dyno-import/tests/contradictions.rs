@@ -80,6 +80,12 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
         let found = fact(&text).unwrap_or_else(|| panic!("{changed}: nothing"));
         assert!(found.contains(told), "{changed}: {found}");
     }
+}
+
+#[test]
+fn more_than_events_threads_and_time_allow_is_a_fact() {
+    let log = include_str!("../fixtures/consistent.out");
+    let fact = |text: &str| told(text).0;
     // More transactions than events, at a rate that the threads cannot make.
     let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
     let found = fact(&more).unwrap();
