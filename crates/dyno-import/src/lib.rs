@@ -349,7 +349,7 @@ fn unfinished(draft: &mut Draft, run: &mut RunRecord) {
 }
 
 /// What is told of a log with intervals and no statistics.
-const CUT_OFF: &str = "the statistics at its end are missing";
+const CUT_OFF: &str = "the statistics are missing";
 
 /// Gives histograms and intervals that stand in logs of their own to the run they belong to.
 fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {

@@ -74,7 +74,7 @@ pub(crate) fn cut_off(report: &Report, warn: &mut impl FnMut(String)) -> Option<
         (false, true) => "the total time",
         (false, false) => "the total time and all that follows it",
     };
-    let text = format!("the statistics at the end of the log are not whole: they lack {missing}");
-    warn(text.clone());
+    let text = format!("the statistics lack {missing}");
+    warn(format!("the log lacks its end: {text}"));
     Some(runs::cut_off(&text))
 }

@@ -399,7 +399,7 @@ fn figures_of_an_article_tell_how_long_the_run_was() {
     let implied: f64 = run.fact("import.implied_time_s").unwrap().parse().unwrap();
     assert!((implied - 120.0).abs() < 0.1, "{implied}");
     let told = |what: &str| imported.warnings.iter().any(|w| w.text.contains(what));
-    assert!(told("says 600.0 s") && told("not whole"));
+    assert!(told("says 600.0 s") && told("lacks its end"));
 }
 
 #[test]

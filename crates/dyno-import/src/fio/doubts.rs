@@ -14,6 +14,16 @@ const BIN: f64 = 0.04;
 /// The units of sizes are powers of 1000 or of 1024, as options say.
 const SIZE: f64 = 0.12;
 
+/// Options by which I/Os have sizes of their own.
+const VARIED: [&str; 6] = [
+    "bsrange",
+    "blocksize_range",
+    "bssplit",
+    "bs_unaligned",
+    "num_range",
+    "group_reporting",
+];
+
 impl Group<'_> {
     /// Figures that cannot all be true: rates that are not those of the counts, bytes that are not
     /// those of the I/Os, latencies out of order or of other I/Os.
@@ -48,10 +58,9 @@ impl Group<'_> {
                 own.iops
             ));
         }
-        let varied = ["bsrange", "blocksize_range", "bssplit", "bs_unaligned"];
-        let varied = varied
-            .iter()
-            .any(|name| job.option(self.last, name).is_some());
+        // Of several jobs that are told as one, the options are the first one's.
+        let mut varied = VARIED.iter();
+        let varied = varied.any(|name| job.option(self.last, name).is_some());
         let option = job.option(self.last, "bs");
         let option = option.or_else(|| job.option(self.last, "blocksize"))?;
         let asked = bytes(option, index).filter(|_| !varied)?;
@@ -152,7 +161,7 @@ fn percentiles(latency: &Latency) -> Option<String> {
     if let Some(pair) = all.windows(2).find(|pair| pair[0].1 > pair[1].1) {
         let ((low, low_ns), (high, high_ns)) = (pair[0], pair[1]);
         return Some(format!(
-            "the {low}th percentile, {low_ns} ns, is above the {high}th, {high_ns} ns"
+            "p{low}, {low_ns} ns, is above p{high}, {high_ns} ns"
         ));
     }
     let above = all
@@ -160,7 +169,7 @@ fn percentiles(latency: &Latency) -> Option<String> {
         .find(|(_, ns)| *ns > latency.max * (1.0 + BIN) + 1.0);
     above.map(|(percent, ns)| {
         format!(
-            "the {percent}th percentile, {ns} ns, is above the longest, {} ns",
+            "p{percent}, {ns} ns, is above the longest, {} ns",
             latency.max
         )
     })

@@ -2,6 +2,7 @@
 
 mod document;
 mod doubts;
+mod hash;
 mod latency;
 
 use std::collections::BTreeMap;
@@ -156,23 +157,6 @@ impl Group<'_> {
             run,
             started,
         }
-    }
-
-    /// The hash of this group, and those of what it was in earlier documents.
-    fn hash(&self) -> LogHash {
-        let of = |document: &Document, jobs: &[&Job]| {
-            let mut hash = LogHash::default();
-            let text = format!("{:?}", (self.id, document.timestamp_ms, jobs));
-            hash.update(text.as_bytes());
-            hash
-        };
-        let mut hash = of(self.last, &self.jobs);
-        for document in self.documents {
-            let own = |job: &&Job| job.groupid == self.id && job.ios() > 0;
-            let jobs: Vec<&Job> = document.jobs.iter().filter(own).collect();
-            hash.grew_from(&of(document, &jobs));
-        }
-        hash
     }
 
     fn about(&self, log: &Log<'_>, hash: &LogHash) -> About {

@@ -16,7 +16,7 @@ const SHORTER_S: f64 = 1.0;
 const COVERED: f64 = 0.75;
 
 /// What is told of lines of progress without a report.
-pub(super) const CUT_OFF: &str = "the report at its end is missing or cut off";
+pub(super) const CUT_OFF: &str = "the report is missing or cut off";
 /// Why a run failed.
 pub(super) const ABORTED: &str =
     "pgbench gave clients up (Run was aborted), so that its results are incomplete";

@@ -380,7 +380,7 @@ fn one_of_folder(
             Kept::New(record) => tally.ids.push(record.id),
             Kept::Already(_) => tally.already += 1,
             Kept::Shorter(id) => tally.shorter.push(format!(
-                "{}: run {id} is of it when it was shorter (--replace imports it anew in its place)",
+                "{}: run {id} is of it when it was shorter (--replace puts it in its place)",
                 log.path
             )),
         }

@@ -275,13 +275,7 @@ fn table(
              --where"
         )
     })?;
-    let told = missing::told(&groups, &cells, (figure, metric), &options)?;
-    match (told, cells.iter().all(|cell| cell.value.is_none())) {
-        (Some(told), true) => return Err(usage(told)),
-        (None, true) => return Err(no_figure(figure)),
-        (Some(told), false) => console::note(&told),
-        (None, false) => {}
-    }
+    tell_missing(&groups, &cells, (figure, metric), &options)?;
     Ok(Pivot {
         figure: figure.to_owned(),
         unit,
@@ -291,6 +285,26 @@ fn table(
         cells,
         pooled: pooled(&groups),
     })
+}
+
+/// Tells of cells without the figure.
+///
+/// # Errors
+/// No cell has it.
+fn tell_missing(
+    groups: &[Group<'_>],
+    cells: &[Cell],
+    (figure, metric): (&str, &str),
+    options: &CompareOptions,
+) -> Result<()> {
+    let told = missing::told(groups, cells, (figure, metric), options)?;
+    match (told, cells.iter().all(|cell| cell.value.is_none())) {
+        (Some(told), true) => return Err(usage(told)),
+        (None, true) => return Err(no_figure(figure)),
+        (Some(told), false) => console::note(&told),
+        (None, false) => {}
+    }
+    Ok(())
 }
 
 /// What ratios are to: a row where there are no columns.
