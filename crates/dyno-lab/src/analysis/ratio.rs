@@ -1,6 +1,6 @@
 //! The ratio of some cells to others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dyno_stats::intervals::mean_interval;
 use dyno_stats::{Bounds, mean};
@@ -67,18 +67,24 @@ impl Pairs {
                 .map(|(name, level)| (name.clone(), level.clone()))
                 .collect()
         };
+        let mut bases: HashMap<(usize, Vec<(String, String)>), Vec<(&Measured, Figure)>> =
+            HashMap::new();
+        for other in usable().filter(|trial| to(trial)) {
+            if let Some(figure) = figure(other).filter(|figure| figure.value > 0.0) {
+                let of_key = bases.entry((other.block, key(other))).or_default();
+                of_key.push((other, figure));
+            }
+        }
         let mut by_block: BTreeMap<usize, Vec<(f64, Option<f64>)>> = BTreeMap::new();
         for one in usable().filter(|trial| of(trial)) {
             let Some(new) = figure(one).filter(|figure| figure.value > 0.0) else {
                 continue;
             };
-            let same =
-                |other: &&Measured| to(other) && other.block == one.block && key(other) == key(one);
-            let bases: Vec<Figure> = usable()
-                .filter(same)
-                .filter(|other| other.runs != one.runs)
-                .filter_map(figure)
-                .filter(|figure| figure.value > 0.0)
+            let there = bases.get(&(one.block, key(one)));
+            let there = there.into_iter().flatten();
+            let bases: Vec<Figure> = there
+                .filter(|(other, _)| other.runs != one.runs)
+                .map(|(_, figure)| *figure)
                 .collect();
             let logs: Vec<f64> = bases.iter().map(|base| base.value.ln()).collect();
             let Some(base) = mean(&logs) else { continue };
@@ -87,10 +93,8 @@ impl Pairs {
                 let bases: f64 = bases.iter().map(|error| error * error).sum();
                 new * new + bases / (logs.len() * logs.len()) as f64
             });
-            by_block
-                .entry(one.block)
-                .or_default()
-                .push((new.value.ln() - base, error));
+            let pairs = by_block.entry(one.block).or_default();
+            pairs.push((new.value.ln() - base, error));
         }
         Self { by_block }
     }

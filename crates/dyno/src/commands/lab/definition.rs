@@ -1,6 +1,6 @@
 //! An experiment that is to be run: its file read, its trials planned, what it names looked up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
@@ -168,8 +168,7 @@ impl Lab {
                 wrong.push(problem);
             }
         };
-        let cells = self.trials.cells.clone();
-        for cell in &cells {
+        for cell in &of_each_level(&self.trials.cells) {
             for (name, level) in &cell.levels {
                 if let Err(why) = parse_factor(&format!("{name}={level}")) {
                     add(format!("the factor '{name}': {why}"));
@@ -282,6 +281,19 @@ impl Lab {
         }
         Ok(())
     }
+}
+
+/// Cells in which every level of every factor stands once: what is wrong with a level is wrong in
+/// all of its cells.
+fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
+    let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let is_new = |cell: &&Cell| {
+        let levels = cell.levels.iter();
+        let new = levels.map(|(name, level)| seen.insert((name, level)));
+        // All are to be seen.
+        new.fold(false, |any, is_new| any | is_new) || cell.levels.is_empty()
+    };
+    cells.iter().filter(is_new).cloned().collect()
 }
 
 /// Whether a cell is a test of the host, which needs no server.
