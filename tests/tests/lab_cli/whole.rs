@@ -158,3 +158,47 @@ fn a_setting_that_the_server_clamps_refuses_the_trial() {
         "{told}"
     );
 }
+
+#[test]
+fn limits_and_file_systems_are_levels() {
+    let lab = Lab::new();
+    write(
+        &lab,
+        "size.toml",
+        "experiment = 1\nquestion = 'What do CPUs give?'\n[server]\nkind = 'postgresql'\n\
+         [data]\nworkload = 'oltp_point_select'\noptions = { tables = 1, table_size = 1000 }\n\
+         [load]\nworkload = 'oltp_point_select'\nsessions = 4\nwarmup = '0.5s'\ntime = '3s'\n\
+         [[factor]]\nname = 'size'\napplies = 'start'\nlevels = [\
+         { name = 'small', host = { cpus = 0.1 } }, { name = 'large', host = { cpus = 1.0 } }]\n\
+         [[factor]]\nname = 'fs'\napplies = 'place'\nsize = '400M'\nlevels = [\
+         { name = 'ext4', fs = 'ext4', mount = 'noatime' }, { name = 'plain' }]\n\
+         [reset]\ndata = 'restore'\npage_cache = 'drop'\n\
+         settle = { until = 'quiet', at_most = '3s' }\n\
+         [[claim]]\ntext = 'a tenth of the CPU gives less than half'\n\
+         check = { ratio = 'rate', of = { size = 'small' }, to = { size = 'large' }, \
+         below = 0.5 }\n",
+    );
+    let run = lab.dyno("lab run size.toml").success();
+    // One image is loaded; the other place has a copy of it.
+    assert_eq!(
+        run.stderr.matches("data loaded and kept").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    let told = status(&lab, "");
+    let before = told["trials"].to_string();
+    for done in ["cpus", "page cache", "quiet after"] {
+        assert!(before.contains(done), "{done}: {before}");
+    }
+    has(
+        &lab.dyno("lab report").success(),
+        &["agrees", "a tenth of the CPU"],
+    );
+    lab.wait_for_nobody();
+    assert!(
+        lab.servers()
+            .read_dir()
+            .is_ok_and(|mut left| left.next().is_none())
+    );
+}

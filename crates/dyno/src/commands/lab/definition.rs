@@ -286,14 +286,20 @@ impl Lab {
 /// Cells in which every level of every factor stands once: what is wrong with a level is wrong in
 /// all of its cells.
 fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
-    let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
-    let is_new = |cell: &&Cell| {
-        let levels = cell.levels.iter();
-        let new = levels.map(|(name, level)| seen.insert((name, level)));
-        // All are to be seen.
-        new.fold(false, |any, is_new| any | is_new) || cell.levels.is_empty()
-    };
-    cells.iter().filter(is_new).cloned().collect()
+    let mut seen: BTreeSet<(&String, &String)> = BTreeSet::new();
+    let mut chosen = Vec::new();
+    for cell in cells {
+        // All of them are seen with it.
+        let new = cell
+            .levels
+            .iter()
+            .filter(|level| seen.insert(*level))
+            .count();
+        if new > 0 || chosen.is_empty() {
+            chosen.push(cell.clone());
+        }
+    }
+    chosen
 }
 
 /// Whether a cell is a test of the host, which needs no server.

@@ -61,7 +61,8 @@ pub fn place(place: &Values) -> Result<Option<Place>> {
         return Err(unknown("a place", other, &OF_PLACE));
     }
     let Some(kind) = place.get("fs") else {
-        return match place.keys().next() {
+        // The size is the factor's, and a level may be where all other data lie.
+        return match place.keys().find(|name| *name != "size") {
             None => Ok(None),
             Some(name) => Err(anyhow!(
                 "{name} is of a file system that a level names: fs = \"ext4\", \"xfs\" or \"btrfs\""
