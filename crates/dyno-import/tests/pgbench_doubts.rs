@@ -66,6 +66,17 @@ fn a_rate_is_that_of_the_count_and_the_duration() {
 }
 
 #[test]
+fn the_time_to_connect_is_in_the_duration() {
+    let tps = "45946.222 (without initial connection time)";
+    let slow = with(STAMPED, "tps = ", tps);
+    let slow = with(&slow, "initial connection time = ", "750.000 ms");
+    let slow = with(&slow, "latency average = ", "0.043 ms");
+    let run = read(&slow);
+    assert_eq!(run.fact("import.implied_time_s"), Some("3.000"));
+    assert_eq!(run.fact("import.contradictions"), None);
+}
+
+#[test]
 fn lines_of_progress_are_of_the_same_run() {
     let times = |factor: f64| {
         let line = |line: &str| match line.split_once(" s, ") {

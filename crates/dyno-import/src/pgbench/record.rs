@@ -301,8 +301,10 @@ fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
         facts.push(fact("import.tries", tries.to_string(), printed));
     }
     if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
-        let implied = format!("{:.3}", processed as f64 / tps);
-        let source = "a count divided by the rate printed beside it";
+        // The rate is without the time to connect, which is in the duration.
+        let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
+        let implied = format!("{:.3}", processed as f64 / tps + connecting_s);
+        let source = "a count divided by its rate, and the time to connect";
         facts.push(fact("import.implied_time_s", implied, source));
         if let Some(duration) = output.duration_s {
             let stated = format!("{duration:.3}");
