@@ -188,7 +188,7 @@ fn limits_and_file_systems_are_levels() {
     );
     let told = status(&lab, "");
     let before = told["trials"].to_string();
-    for done in ["cpus", "page cache", "quiet after"] {
+    for done in ["cpu.", "page cache", "quiet after"] {
         assert!(before.contains(done), "{done}: {before}");
     }
     has(

@@ -21,8 +21,8 @@ use crate::output::Kept;
 const NAME_CHARS: usize = 20;
 
 impl Site<'_> {
-    /// The name of the server that holds the data of a cell.
-    pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
+    /// What the names of all servers have in common that hold the data of a cell.
+    fn data_name(&self, cell: &Cell) -> Result<String> {
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?;
         let of = serde_json::json!({
@@ -51,15 +51,18 @@ impl Site<'_> {
             .map(plain)
             .take(NAME_CHARS)
             .collect();
-        let at = match cell.effective.place.is_empty() {
-            true => String::new(),
-            false => {
-                let place = serde_json::json!(cell.effective.place).to_string();
-                let hash = Sha256::digest(place.as_bytes());
-                format!("-{:02x}{:02x}", hash[0], hash[1])
-            }
-        };
-        Ok(format!("lab-{name}-{hash}{at}"))
+        Ok(format!("lab-{name}-{hash}"))
+    }
+
+    /// The name of the server that holds the data of a cell, at its place.
+    pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
+        let of_data = self.data_name(cell)?;
+        if host::place(&cell.effective.place)?.is_none() {
+            return Ok(of_data);
+        }
+        let place = serde_json::json!(cell.effective.place).to_string();
+        let hash = Sha256::digest(place.as_bytes());
+        Ok(format!("{of_data}-{:02x}{:02x}", hash[0], hash[1]))
     }
 
     /// The names of all images of the experiment.
@@ -71,11 +74,10 @@ impl Site<'_> {
     }
 
     /// A server that has the image of the same data at another place.
-    pub(super) fn sibling(&self, name: &str) -> Option<Server> {
-        // Before the place stands what is of the data.
-        let of_data = name.rsplit_once('-').map_or(name, |(before, _)| before);
+    pub(super) fn sibling(&self, of_data: &str, name: &str) -> Option<Server> {
         let is_one = |other: &str| {
-            other != name && (other == of_data || other.starts_with(&format!("{of_data}-")))
+            let rest = other.strip_prefix(of_data);
+            other != name && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
         let there = self.home.folders().unwrap_or_default();
         there
@@ -111,7 +113,7 @@ impl Site<'_> {
         let settings = definition::settings(&made.server, &made.server.set)?;
         self.say(&format!("making the data directory of {}", kind.title()));
         let place = host::place(&cell.effective.place)?;
-        let sibling = place.is_some().then(|| self.sibling(name)).flatten();
+        let sibling = self.sibling(&self.data_name(cell)?, name);
         let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
         let filled = match &sibling {
             Some(from) => {
@@ -123,6 +125,8 @@ impl Site<'_> {
             }
             None => self.fill(&mut server, &made, name),
         };
+        // What was done for the image is not what is done before the trial.
+        self.done.clear();
         match filled {
             Ok(()) => Ok(server),
             Err(error) => {

@@ -46,7 +46,7 @@ pub struct Site<'a> {
     /// The data of a server that runs already are made.
     pub(super) is_loaded: BTreeSet<String>,
     /// What was done before the trial, in words.
-    done: Vec<String>,
+    pub(super) done: Vec<String>,
     /// Nothing is said.
     pub(super) quiet: bool,
 }
