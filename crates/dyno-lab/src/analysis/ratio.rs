@@ -42,6 +42,9 @@ pub struct Ratio {
     pub pairs: usize,
 }
 
+/// A block, and the levels that both sides have in common.
+type Key = (usize, Vec<(String, String)>);
+
 /// Chooses trials of one side.
 pub(super) type Side<'a> = &'a dyn Fn(&Measured) -> bool;
 
@@ -67,8 +70,7 @@ impl Pairs {
                 .map(|(name, level)| (name.clone(), level.clone()))
                 .collect()
         };
-        let mut bases: HashMap<(usize, Vec<(String, String)>), Vec<(&Measured, Figure)>> =
-            HashMap::new();
+        let mut bases: HashMap<Key, Vec<(&Measured, Figure)>> = HashMap::new();
         for other in usable().filter(|trial| to(trial)) {
             if let Some(figure) = figure(other).filter(|figure| figure.value > 0.0) {
                 let of_key = bases.entry((other.block, key(other))).or_default();
