@@ -16,7 +16,7 @@ use dyno_report::terminal::{
     summary as summary_text,
 };
 
-use self::file::Destination;
+pub use self::file::Destination;
 use crate::console;
 use crate::options::Parsed;
 

@@ -107,12 +107,12 @@ impl Allowed {
     }
 }
 
-/// At most four significant digits.
+/// At most three significant digits.
 fn plain(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let digits = 3 - value.abs().log10().floor() as i32;
+    let digits = 2 - value.abs().log10().floor() as i32;
     let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -123,15 +123,24 @@ fn plain(value: f64) -> String {
 impl Ratio {
     /// In words: 0.77 (0.72 – 0.83, 5 blocks).
     pub fn words(&self) -> String {
-        let value = plain(self.value);
+        format!("{} ({})", self.value_words(), self.bounds_words())
+    }
+
+    /// Its value alone.
+    pub fn value_words(&self) -> String {
+        plain(self.value)
+    }
+
+    /// Its interval, and where that comes from: 0.72 – 0.83, 5 blocks.
+    pub fn bounds_words(&self) -> String {
         match self.bounds {
             Some(own) => format!(
-                "{value} ({} – {}, {})",
+                "{} – {}, {}",
                 plain(own.low),
                 plain(own.high),
                 self.source.words()
             ),
-            None => format!("{value} ({})", Source::Nothing.words()),
+            None => Source::Nothing.words(),
         }
     }
 }

@@ -109,8 +109,8 @@ pub fn interactions(experiment: &Experiment, trials: &[Measured], figure: &str) 
                         Pairs::of(trials, (&of, &to), &[a], &figure)
                     };
                     let both = ratio_at(level_b).less(&ratio_at(&base_b));
-                    let what = format!("{a}={level_a} with {b}={level_b}");
-                    found.push((what, format!("{a}={level_a} with {b}={base_b}"), both));
+                    let what = format!("{a}={level_a} × {b}={level_b}");
+                    found.push((what, "each alone".to_owned(), both));
                 }
             }
         }

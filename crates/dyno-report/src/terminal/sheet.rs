@@ -32,3 +32,31 @@ pub fn sheet(of: &Sheet, look: &Look) -> String {
     }
     out
 }
+
+/// How wide the judgements of claims are.
+const JUDGEMENT: usize = 13;
+
+/// Claims, each with its judgement before it and what was measured below it.
+pub fn claims(of: &Sheet, look: &Look) -> String {
+    let mut out = format!("\n{}\n\n", look.paint(Ink::Strong, &of.title));
+    let room = look.width().saturating_sub(JUDGEMENT).max(JUDGEMENT);
+    for row in &of.rows {
+        let [judgement, text, evidence] = row.as_slice() else {
+            continue;
+        };
+        let ink = match judgement.as_str() {
+            "agrees" => Ink::Good,
+            "differs" => Ink::Error,
+            _ => Ink::Warning,
+        };
+        let mut head =
+            look.paint(ink, judgement) + &" ".repeat(JUDGEMENT.saturating_sub(judgement.len()));
+        for (ink, text) in [(Ink::Plain, text), (Ink::Faint, evidence)] {
+            for line in wrap(&look.clean(text), room) {
+                out += &(head + &look.paint(ink, &line) + "\n");
+                head = " ".repeat(JUDGEMENT);
+            }
+        }
+    }
+    out
+}

@@ -127,7 +127,7 @@ impl<'a> Found<'a> {
         }
         out += &format!("{}\n", self.counted());
         if !self.claims.is_empty() {
-            out += &terminal::sheet(&self.claims_sheet(), look);
+            out += &terminal::claims(&self.claims_sheet(), look);
         }
         for made in &self.tables {
             match made {
@@ -255,7 +255,11 @@ impl<'a> Found<'a> {
             Some(path) => path.to_owned(),
             None => format!("{}.html", head.name),
         };
-        let destination = output::fresh(parsed, &path)?;
+        // A page of its own name is the one that this one takes the place of.
+        let destination = match parsed.has("output") {
+            true => output::fresh(parsed, &path)?,
+            false => output::Destination::of(&path)?,
+        };
         let runs: Vec<RunRecord> = self
             .done
             .iter()
@@ -325,10 +329,13 @@ fn answer(effects: &[Effect]) -> Vec<String> {
         told.truncate(EFFECTS_TOLD_MAX);
     }
     let sentence = |effect: &&Effect| {
-        let (what, base, ratio) = (&effect.what, &effect.base, effect.ratio.words());
+        let (what, base) = (&effect.what, &effect.base);
+        let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
         match effect.is_shown {
-            true => format!("{what} gives {ratio} times the rate of {base}."),
-            false => format!("{what} is not shown to differ from {base}: {ratio} times its rate."),
+            true => format!("{what}: {ratio} times the rate of {base} ({bounds})"),
+            false => format!(
+                "{what}: no difference from {base} is shown ({ratio} times its rate; {bounds})"
+            ),
         }
     };
     told.iter().map(sentence).collect()

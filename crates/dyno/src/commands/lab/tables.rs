@@ -202,22 +202,34 @@ fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
         .collect()
 }
 
-/// Trials by their levels, in the order in which they come first.
-fn by_cell<'a>(done: &[&'a Done]) -> Vec<(String, Vec<&'a Done>)> {
-    let mut cells: Vec<(String, Vec<&Done>)> = Vec::new();
+/// Trials by their levels of these factors, in the order of the levels.
+fn by_cell<'a>(done: &[&'a Done], factors: &[&String]) -> Vec<(Vec<String>, Vec<&'a Done>)> {
+    let mut cells: Vec<(Vec<String>, Vec<&Done>)> = Vec::new();
     for one in done {
-        let levels = one.measured.levels.iter();
-        let name: Vec<String> = levels
-            .map(|(name, level)| format!("{name}={level}"))
-            .collect();
-        let name = name.join(" ");
-        match cells.iter_mut().find(|(other, _)| *other == name) {
+        let level = |name: &&String| one.measured.levels.get(*name).cloned().unwrap_or_default();
+        let levels: Vec<String> = factors.iter().map(level).collect();
+        match cells.iter_mut().find(|(other, _)| *other == levels) {
             Some((_, trials)) => trials.push(one),
-            None => cells.push((name, vec![one])),
+            None => cells.push((levels, vec![one])),
         }
     }
-    cells.sort_by(|one, other| one.0.cmp(&other.0));
+    cells.sort_by(|one, other| {
+        let pairs = one.0.iter().zip(&other.0);
+        let mut orders = pairs.map(|(one, other)| dyno_core::factors::order(one, other));
+        orders
+            .find(|order| order.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     cells
+}
+
+/// The factors of the trials but for these.
+fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String> {
+    let first = done
+        .first()
+        .into_iter()
+        .flat_map(|done| done.measured.levels.keys());
+    first.filter(|name| !but.contains(&name.as_str())).collect()
 }
 
 /// The mean of a figure over the trials of a cell that count.
@@ -247,65 +259,61 @@ fn shown(value: Option<f64>) -> String {
     }
 }
 
-fn sheet(title: &str, about: &str, columns: &[&str]) -> Sheet {
+fn sheet(title: &str, about: &str, factors: &[&String], columns: &[&str]) -> Sheet {
+    let levels = factors.iter().map(|name| ((*name).clone(), false));
+    let figures = columns.iter().map(|name| ((*name).to_owned(), true));
     Sheet {
         title: title.to_owned(),
         about: about.to_owned(),
-        columns: columns
-            .iter()
-            .enumerate()
-            .map(|(index, name)| ((*name).to_owned(), index > 0))
-            .collect(),
+        columns: levels.chain(figures).collect(),
         rows: Vec::new(),
     }
 }
 
 fn stalls(done: &[&Done]) -> Sheet {
+    let factors = factors_but(done, &[]);
     let mut made = sheet(
         "Stalls",
         "A second at 5 % of the usual rate or less is stalled; means over the trials of a cell.",
-        &["cell", "trials", "stalls", "stalled s", "longest s"],
+        &factors,
+        &["trials", "stalls", "stalled s", "longest s"],
     );
-    for (name, trials) in by_cell(done) {
-        let of = |figure| shown(mean(&trials, figure));
-        made.rows.push(vec![
-            name,
-            trials.len().to_string(),
-            of("stalls"),
-            of("stalled_s"),
-            of("longest_stall_s"),
-        ]);
+    for (mut row, trials) in by_cell(done, &factors) {
+        row.push(trials.len().to_string());
+        let figures = ["stalls", "stalled_s", "longest_stall_s"];
+        row.extend(figures.map(|figure| shown(mean(&trials, figure))));
+        made.rows.push(row);
     }
     made
 }
 
 fn resources(done: &[&Done]) -> Sheet {
     let figures = [
-        ("server CPU us", "server_cpu"),
-        ("client CPU us", "client_cpu"),
-        ("read KB", "read_by_the_server"),
-        ("written KB", "written_by_the_server"),
-        ("disk read KB", "read_from_disks"),
-        ("disk written KB", "written_to_disks"),
-        ("redo KB", "redo_per_event"),
-        ("file syncs", "file_syncs"),
+        ("server", "server_cpu"),
+        ("client", "client_cpu"),
+        ("read", "read_by_the_server"),
+        ("written", "written_by_the_server"),
+        ("disk read", "read_from_disks"),
+        ("disk written", "written_to_disks"),
+        ("log", "redo_per_event"),
+        ("syncs", "file_syncs"),
     ];
     let there: Vec<&(&str, &str)> = figures
         .iter()
         .filter(|(_, figure)| mean(done, figure).is_some())
         .collect();
-    let names: Vec<&str> = std::iter::once("cell")
-        .chain(there.iter().map(|(name, _)| *name))
-        .collect();
+    let names: Vec<&str> = there.iter().map(|(name, _)| *name).collect();
+    let factors = factors_but(done, &[]);
     let mut made = sheet(
         "Resources per event",
-        "A KB is 1,024 bytes; what was not observed, or belongs to others as well, is –.",
+        "server and client: CPU in µs; read, written and log: KB of 1,024 bytes, of the server's \
+         files and of the disks. What was not observed, or belongs to others as well, is –.",
+        &factors,
         &names,
     );
-    for (name, trials) in by_cell(done) {
-        let figures = there.iter().map(|(_, figure)| shown(mean(&trials, figure)));
-        made.rows
-            .push(std::iter::once(name).chain(figures).collect());
+    for (mut row, trials) in by_cell(done, &factors) {
+        row.extend(there.iter().map(|(_, figure)| shown(mean(&trials, figure))));
+        made.rows.push(row);
     }
     made
 }
@@ -315,23 +323,17 @@ fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
     let Some(pair) = table.pair.as_ref().or(design) else {
         return Made::Not("a paired table needs pair = \"FACTOR\"".to_owned());
     };
-    let mut made = sheet(
-        &format!("Ratios within pairs of {pair}"),
-        "Each is of neighbours in time; the interval is from block to block.",
-        &["cell", "ratio of rates", "difference of p99, ms"],
-    );
     let Some(base) = experiment.base_level(pair) else {
         return Made::Not(format!("there is no factor '{pair}'"));
     };
-    let mut cells: BTreeMap<String, Vec<&Done>> = BTreeMap::new();
-    for one in done {
-        let levels = one.measured.levels.iter().filter(|(name, _)| *name != pair);
-        let name: Vec<String> = levels
-            .map(|(name, level)| format!("{name}={level}"))
-            .collect();
-        cells.entry(name.join(" ")).or_default().push(one);
-    }
-    for (name, trials) in cells {
+    let factors = factors_but(done, &[pair]);
+    let mut made = sheet(
+        &format!("Ratios within pairs of {pair}"),
+        "Each is of neighbours in time; the interval is from block to block.",
+        &factors,
+        &["ratio of rates", "p99 more by, ms"],
+    );
+    for (mut row, trials) in by_cell(done, &factors) {
         let measured: Vec<dyno_lab::Measured> =
             trials.iter().map(|done| done.measured.clone()).collect();
         let side = |is_base: bool| -> Vec<&Done> {
@@ -343,11 +345,9 @@ fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
             .into_iter()
             .find(|effect| effect.base == format!("{pair}={base}"));
         let difference = mean(&side(false), "p99").zip(mean(&side(true), "p99"));
-        made.rows.push(vec![
-            name,
-            own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()),
-            shown(difference.map(|(new, base)| new - base)),
-        ]);
+        row.push(own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()));
+        row.push(shown(difference.map(|(new, base)| new - base)));
+        made.rows.push(row);
     }
     Made::Sheet(made)
 }
@@ -370,52 +370,37 @@ fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str)
         .as_ref()
         .map(OneOrMany::all)
         .unwrap_or_default();
+    let factors: Vec<&String> = factors_but(done, &[over])
+        .into_iter()
+        .filter(|name| columns.is_empty() || columns.contains(name))
+        .collect();
     let mut made = sheet(
         &format!("Scaling over {over}"),
         "Speed-up to the first level; efficiency is the speed-up over the ratio of the levels, \
          where these are numbers.",
-        &["cell", over, figure, "speed-up", "efficiency"],
+        &factors,
+        &[over, figure, "speed-up", "efficiency"],
     );
-    let mut cells: BTreeMap<String, Vec<&Done>> = BTreeMap::new();
-    for one in done {
-        let levels = one.measured.levels.iter();
-        let others = levels
-            .filter(|(name, _)| *name != over && (columns.is_empty() || columns.contains(name)));
-        let name: Vec<String> = others
-            .map(|(name, level)| format!("{name}={level}"))
-            .collect();
-        cells.entry(name.join(" ")).or_default().push(one);
-    }
-    for (name, trials) in cells {
+    for (row, trials) in by_cell(done, &factors) {
         let at = |level: &str| -> Option<f64> {
             let own = |done: &&&Done| {
-                done.measured
-                    .levels
-                    .get(over)
-                    .is_some_and(|own| own == level)
+                let own = done.measured.levels.get(over);
+                own.is_some_and(|own| own == level)
             };
             let own: Vec<&Done> = trials.iter().filter(own).copied().collect();
             mean(&own, figure)
         };
+        let number = dyno_core::factors::number;
         let first = levels.first().and_then(|level| at(level));
-        let smallest = levels
-            .first()
-            .and_then(|level| dyno_core::factors::number(level));
+        let smallest = levels.first().and_then(|level| number(level));
         for level in &levels {
             let speed_up = at(level).zip(first).map(|(own, first)| own / first);
-            let ratio = dyno_core::factors::number(level)
-                .zip(smallest)
-                .map(|(own, first)| own / first);
-            let efficiency = speed_up
-                .zip(ratio)
-                .map(|(speed_up, ratio)| speed_up / ratio);
-            made.rows.push(vec![
-                name.clone(),
-                (*level).to_owned(),
-                shown(at(level)),
-                shown(speed_up),
-                shown(efficiency),
-            ]);
+            let ratio = number(level).zip(smallest).map(|(own, first)| own / first);
+            let efficiency = speed_up.zip(ratio).map(|(own, ratio)| own / ratio);
+            let mut row = row.clone();
+            row.push((*level).to_owned());
+            row.extend([at(level), speed_up, efficiency].map(shown));
+            made.rows.push(row);
         }
     }
     Made::Sheet(made)
@@ -434,11 +419,13 @@ pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<S
     }
     let mut made = sheet(
         &format!("Effects on the {figure}"),
-        "Each level against its factor's base, over all levels of the others; a level with another \
-         factor's, against the same level with that factor's base. Shown: the interval that is \
+        "Each level against its factor's base, over all levels of the others; of two factors, \
+         what their levels do together over what each does alone. Shown: the interval that is \
          wide enough for all of them together leaves 1 out.",
+        &[],
         &["level", "to", "ratio (95 %)", "shown"],
     );
+    made.columns[0].1 = false;
     let row = |effect: &Effect| {
         vec![
             effect.what.clone(),
