@@ -186,4 +186,27 @@ mod tests {
         // 5 % of experiments, one effect or more of two.
         assert!(shown <= 18, "{shown} of 200");
     }
+
+    #[test]
+    fn blocks_go_on_until_ratios_are_precise() {
+        let with = |precision: &str| {
+            let text = format!(
+                "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+                 [[factor]]\nname = 'memory'\napplies = 'start'\nsetting = 'm'\n\
+                 levels = [1, 2]\n[design]\nprecision = {precision}\nmax_blocks = 12\n"
+            );
+            Experiment::parse("x.toml", &text, None).unwrap()
+        };
+        let measured = |experiment: &Experiment, blocks| {
+            trials(experiment, blocks, |_, noise| 1_000.0 * noise)
+        };
+        let coarse = with("'2 %'");
+        assert_eq!((coarse.precision(), coarse.blocks()), (Some(0.02), 8));
+        assert!(coarse.is_precise(&measured(&coarse, 8)));
+        let fine = with("0.0001");
+        assert!(!fine.is_precise(&measured(&fine, 8)));
+        // There are no more than twelve.
+        assert!(fine.is_precise(&measured(&fine, 12)));
+        assert!(with("0.5").is_precise(&[]));
+    }
 }
