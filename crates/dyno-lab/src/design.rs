@@ -30,6 +30,8 @@ pub enum Role {
     Aa,
     /// The baseline in the middle or at the end of a block.
     Bracket,
+    /// The best of all cells once more: it was chosen for what chance gave it, too.
+    Confirm,
 }
 
 impl Role {
@@ -39,6 +41,7 @@ impl Role {
             Self::Repeat => "repeat",
             Self::Aa => "a/a",
             Self::Bracket => "bracket",
+            Self::Confirm => "confirm",
         }
     }
 }
@@ -94,6 +97,20 @@ impl Experiment {
     /// The trials of as many blocks as the file has at first.
     pub fn trials(&self) -> Trials {
         self.trials_of(self.blocks())
+    }
+
+    /// The same trials, and one more of this cell at their end.
+    pub fn confirmed(&self, mut planned: Trials, cell: usize) -> Trials {
+        let before = planned.trials.last();
+        let block = before.map_or(0, |trial| trial.block);
+        let before = before.map(|trial| &planned.cells[trial.cell]);
+        let change = self.change(before, &planned.cells[cell]);
+        planned.trials.push(Trial {
+            change,
+            ..trial(cell, block, 0, Role::Confirm)
+        });
+        planned.cost = self.cost(&planned.cells, &planned.trials);
+        planned
     }
 
     /// How many blocks the file has at first: its repeats; where blocks go on until ratios are

@@ -9,7 +9,7 @@ use dyno_core::factors::parse_factor;
 use dyno_core::plan::Plan;
 use dyno_core::{Target, redact};
 use dyno_lab::file::{Scalar, Server as ServerOf, Topology, Values};
-use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Trials, identify};
+use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identify};
 use dyno_load::StopSignal;
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind, Settings};
@@ -88,11 +88,45 @@ impl Lab {
             None => self.experiment.trials(),
             Some(blocks) => self.experiment.trials_of(blocks),
         };
+        self.identify();
+    }
+
+    fn identify(&mut self) {
         let cells = &self.trials.cells;
         let of = |trial: &dyno_lab::Trial| {
             identify(&self.experiment, &cells[trial.cell], trial, &self.hashes)
         };
         self.planned = self.trials.trials.iter().map(of).collect();
+    }
+
+    /// Plans the best cell once more, after all others.
+    fn confirm(&mut self, cell: usize) {
+        let planned = self.trials.clone();
+        self.trials = self.experiment.confirmed(planned, cell);
+        self.identify();
+    }
+
+    /// Has the best cell measured once more where that is wanted and was not planned yet. Whether
+    /// there is a trial more now.
+    ///
+    /// # Errors
+    /// The runs cannot be read.
+    pub fn rerun_best(&mut self, results: &Results) -> Result<bool> {
+        let is_planned = self
+            .trials
+            .trials
+            .iter()
+            .any(|trial| trial.role == Role::Confirm);
+        if !self.experiment.design.rerun_best || is_planned || self.trials.cells.len() < 2 {
+            return Ok(false);
+        }
+        let best = figures::best(&self.done(results)?);
+        let cells = &self.trials.cells;
+        let best = best.and_then(|best| cells.iter().position(|cell| cell.levels == best.levels));
+        if let Some(cell) = best {
+            self.confirm(cell);
+        }
+        Ok(best.is_some())
     }
 
     /// How many blocks are planned.
@@ -108,6 +142,12 @@ impl Lab {
         if self.experiment.precision().is_some() && blocks > self.blocks() {
             self.plan(Some(blocks));
         }
+        let again = rows.iter().find(|row| row.role == Role::Confirm.word());
+        let cells = &self.trials.cells;
+        let again = again.and_then(|row| cells.iter().position(|cell| cell.levels == row.levels));
+        if let Some(cell) = again.filter(|_| self.experiment.design.rerun_best) {
+            self.confirm(cell);
+        }
     }
 
     /// Whether ratios are as precise as they are to be, or there are to be no more blocks.
@@ -118,12 +158,17 @@ impl Lab {
         if self.experiment.precision().is_none() {
             return Ok(true);
         }
+        let done = self.done(results)?;
+        let measured: Vec<Measured> = done.into_iter().map(|done| done.measured).collect();
+        Ok(self.experiment.is_precise(&measured))
+    }
+
+    /// The trials that are done.
+    fn done(&self, results: &Results) -> Result<Vec<figures::Done>> {
         let rows = self.rows();
         let identities: Vec<&str> = rows.iter().map(|row| row.identity.as_str()).collect();
         let states = results.trial_states(&identities)?;
-        let done = figures::done(results, &rows, &states)?;
-        let measured: Vec<Measured> = done.into_iter().map(|done| done.measured).collect();
-        Ok(self.experiment.is_precise(&measured))
+        figures::done(results, &rows, &states)
     }
 
     /// The cell of a trial.
@@ -456,9 +501,6 @@ fn unsupported(experiment: &Experiment) -> Vec<String> {
     }
     if !experiment.observe.is_empty() {
         say("[observe]");
-    }
-    if experiment.design.rerun_best {
-        say("rerun_best");
     }
     if !experiment.price.is_empty() {
         say("[price]");

@@ -19,6 +19,40 @@ const COSTS: [(&str, &str); 5] = [
     ("write-ahead log", "redo_per_event"),
 ];
 
+/// The trial's levels whose cell has the highest mean rate, of those that count.
+pub fn best(done: &[Done]) -> Option<Best> {
+    let mut cells: BTreeMap<&BTreeMap<String, String>, Vec<f64>> = BTreeMap::new();
+    for one in done.iter().filter(|one| one.measured.is_usable()) {
+        if let Some(rate) = one.rate() {
+            cells.entry(&one.measured.levels).or_default().push(rate);
+        }
+    }
+    let means = cells.into_iter().filter_map(|(levels, rates)| {
+        Some(Best {
+            levels: levels.clone(),
+            rate: dyno_stats::mean(&rates)?,
+        })
+    });
+    means.max_by(|one, other| one.rate.total_cmp(&other.rate))
+}
+
+/// The best cell.
+pub struct Best {
+    /// Its levels.
+    pub levels: BTreeMap<String, String>,
+    /// Its mean rate, per second.
+    pub rate: f64,
+}
+
+impl Done {
+    /// Its rate, per second; `None` where it has phases.
+    pub fn rate(&self) -> Option<f64> {
+        let steps = &self.measured.steps;
+        let only = steps.values().next().filter(|_| steps.len() == 1)?;
+        Some(only.get("rate")?.value)
+    }
+}
+
 /// A trial that is done, with its runs.
 pub struct Done {
     /// Its place in the plan.

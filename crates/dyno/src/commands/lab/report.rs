@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Cost, RunRecord};
+use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
-use dyno_lab::{Answer, Effect, Judgement, Measured};
+use dyno_lab::{Answer, Effect, Judgement, Measured, Role};
 use dyno_report::html::{self, ReportInput};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::{self, Look};
@@ -44,14 +45,17 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         .map_err(|wrong| usage(wrong.to_string()))?;
     let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
     let states = results.trial_states(&identities)?;
-    let done = figures::done(&results, &stored.trials, &states)?;
+    let mut done = figures::done(&results, &stored.trials, &states)?;
+    let is_again = |done: &Done| stored.trials[done.position].role == Role::Confirm.word();
+    let again = done.iter().position(is_again).map(|at| done.remove(at));
     if done.is_empty() {
         return Err(usage(format!(
             "no trial of {} is done yet; dyno lab status says how far it is",
             head.name
         )));
     }
-    let found = Found::of(&stored, &experiment, done);
+    let mut found = Found::of(&stored, &experiment, done);
+    found.answer.extend(best_again(&found.done, again.as_ref()));
     if let Some(folder) = parsed.value("csv") {
         found.write_csv(folder)?;
     }
@@ -318,6 +322,24 @@ fn sides(runs: &[RunRecord]) -> Vec<Vec<usize>> {
         }
     }
     sides
+}
+
+/// The best cell, and what it gave when it was measured again.
+fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
+    let best = figures::best(done)?;
+    let again = again?;
+    let levels = best
+        .levels
+        .iter()
+        .map(|(name, level)| format!("{name}={level}"));
+    let levels: Vec<String> = levels.collect();
+    let rate = |rate: f64| human_number(rate, if rate < 100.0 { 2 } else { 0 });
+    Some(format!(
+        "Best: {} at {}/s; measured again {}/s",
+        levels.join(" "),
+        rate(best.rate),
+        again.rate().map_or_else(|| "–".to_owned(), rate)
+    ))
 }
 
 /// What the factors do, in a sentence each.

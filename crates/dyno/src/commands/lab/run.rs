@@ -55,7 +55,10 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
             return Ok(status);
         }
         if lab.is_precise(&file.results)? {
-            break;
+            match lab.rerun_best(&file.results)? {
+                true => continue,
+                false => break,
+            }
         }
         // One block more, until ratios are as precise as they are to be.
         lab.plan(Some(lab.blocks() + 1));
