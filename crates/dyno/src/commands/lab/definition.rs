@@ -1,24 +1,19 @@
 //! An experiment that is to be run: its file read, its trials planned, what it names looked up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
-use dyno_core::plan::Plan;
-use dyno_core::{Target, redact};
-use dyno_lab::file::{Scalar, Server as ServerOf, Topology, Values};
+use dyno_core::redact;
+use dyno_lab::file::{Scalar, Server as ServerOf, Values};
 use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identify};
-use dyno_load::StopSignal;
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind, Settings};
 
-use super::{figures, host, line, vary};
-use crate::commands::run::{self, Within};
-use crate::commands::target::hide_password;
+use super::{checks, figures, line, vary};
 use crate::options::Parsed;
-use crate::output::Kept;
 use crate::settings::usage;
 
 /// An experiment with all that it needs.
@@ -56,7 +51,7 @@ impl Lab {
         let shown = if file.is_empty() { "--vary" } else { &file };
         let experiment =
             Experiment::parse(shown, &text, scale).map_err(|wrong| usage(wrong.to_string()))?;
-        hide_passwords(&experiment);
+        checks::hide_passwords(&experiment);
         let head = ExperimentHead {
             name: match parsed.value("name") {
                 Some(name) => name.to_owned(),
@@ -207,13 +202,13 @@ impl Lab {
     /// Finds servers and workloads, and tries what each cell says on them, before anything runs.
     fn look_up(&mut self) -> Result<()> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
-        let mut wrong: Vec<String> = unsupported(&self.experiment);
+        let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
                 wrong.push(problem);
             }
         };
-        for cell in &of_each_level(&self.trials.cells) {
+        for cell in &checks::of_each_level(&self.trials.cells) {
             for (name, level) in &cell.levels {
                 if let Err(why) = parse_factor(&format!("{name}={level}")) {
                     add(format!("the factor '{name}': {why}"));
@@ -222,10 +217,10 @@ impl Lab {
             match self.server_of(cell) {
                 Err(error) => add(error.to_string()),
                 Ok(kind) => {
-                    if let Err(error) = check_settings(cell, kind.as_ref(), &home) {
+                    if let Err(error) = checks::check_settings(cell, kind.as_ref(), &home) {
                         add(error.to_string());
                     }
-                    if let Err(error) = check_host(cell, kind.as_ref(), &home) {
+                    if let Err(error) = checks::check_host(cell, kind.as_ref(), &home) {
                         add(error.to_string());
                     }
                     if let Err(error) = self.try_lines(cell, kind.as_ref()) {
@@ -320,31 +315,12 @@ impl Lab {
             (&effective.data.workload, prepare),
         ] {
             if let (Some(name), Some(line)) = (name, line) {
-                let plan = plan_of(line)?;
+                let plan = checks::plan_of(line)?;
                 self.hashes.scripts.insert(name.clone(), plan.script_sha256);
             }
         }
         Ok(())
     }
-}
-
-/// Cells in which every level of every factor stands once: what is wrong with a level is wrong in
-/// all of its cells.
-fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
-    let mut seen: BTreeSet<(&String, &String)> = BTreeSet::new();
-    let mut chosen = Vec::new();
-    for cell in cells {
-        // All of them are seen with it.
-        let new = cell
-            .levels
-            .iter()
-            .filter(|level| seen.insert(*level))
-            .count();
-        if new > 0 || chosen.is_empty() {
-            chosen.push(cell.clone());
-        }
-    }
-    chosen
 }
 
 /// Whether a cell is a test of the host, which needs no server.
@@ -387,62 +363,6 @@ pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Has the passwords of all URLs hidden in all that is shown and kept from now on.
-fn hide_passwords(experiment: &Experiment) {
-    for cell in experiment.cells() {
-        let url = cell.effective.server.url.as_deref();
-        if let Some(Ok(target)) = url.map(Target::parse) {
-            hide_password(&target);
-        }
-    }
-}
-
-/// Whether the host can do what a cell asks of it.
-fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
-    let limits = host::limits(&cell.effective.host)?;
-    let place = host::place(&cell.effective.place)?;
-    if kind.is_none() && !(limits.is_empty() && place.is_none()) {
-        return Err(anyhow!(
-            "limits of the host and file systems need a server that Dyno starts"
-        ));
-    }
-    limits.check(home).map_err(|error| anyhow!("{error}"))?;
-    if let Some(place) = &place {
-        place.check(home).map_err(|error| anyhow!("{error}"))?;
-    }
-    Ok(())
-}
-
-fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
-    let server = &cell.effective.server;
-    let Some(kind) = kind else {
-        return match server.set.keys().next() {
-            None => Ok(()),
-            Some(name) => Err(anyhow!(
-                "{name} needs a server that Dyno starts: one that runs already (url) keeps the \
-                 settings that it has; a factor of settings that can change while it runs has \
-                 applies = \"online\""
-            )),
-        };
-    };
-    let own = settings(server, &server.set)?;
-    kind.check(&own, home).map_err(|error| anyhow!("{error}"))
-}
-
-/// The plan of a command line, of which nothing is run.
-fn plan_of(line: Vec<String>) -> Result<Plan> {
-    let command = line[1].clone();
-    let within = Within {
-        trial: None,
-        stop: StopSignal::new(),
-        kept: Kept::default(),
-        plans_only: true,
-    };
-    run::run(line, &command, Some(&within))?;
-    let made = within.kept.take_plan();
-    made.ok_or_else(|| anyhow!("no plan can be made of dyno {command}"))
-}
-
 fn read(words: &[String]) -> Result<(String, String, PathBuf)> {
     let [file] = words else {
         return Err(usage(
@@ -478,75 +398,4 @@ fn name(file: &str, scale: Option<&str>, experiment: &Experiment) -> String {
         None => stem,
         Some(scale) => format!("{stem}-{scale}"),
     }
-}
-
-/// The ways to a server of Dyno's own.
-const WAYS: [&str; 3] = ["socket", "tcp", "tls"];
-
-/// What the grammar can say and this version does not do.
-fn unsupported(experiment: &Experiment) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let mut say = |what: &str| wrong.push(format!("{what}: this version does not do that yet"));
-    if !experiment.probes.is_empty() {
-        say("[[probe]]");
-    }
-    if !experiment.disturbances.is_empty() {
-        say("[[disturb]]");
-    }
-    if experiment.search.is_some() {
-        say("search");
-    }
-    if experiment.explain {
-        say("explain");
-    }
-    if !experiment.observe.is_empty() {
-        say("[observe]");
-    }
-    if !experiment.price.is_empty() {
-        say("[price]");
-    }
-    if !experiment.plots.is_empty() {
-        say("[[plot]]");
-    }
-    let cells = experiment.cells();
-    let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
-    let many = |cell: &Cell| {
-        let server = &cell.effective.server;
-        server.nodes.is_some_and(|nodes| nodes > 1)
-            || !matches!(server.topology, None | Some(Topology::Single))
-    };
-    if any(&many) {
-        say("a topology of several nodes");
-    }
-    if any(&|cell| cell.effective.server.proxy.is_some()) {
-        say("a proxy");
-    }
-    if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
-        say("a command beside the load");
-    }
-    let other_way = |path: &&str| !WAYS.contains(path);
-    let mut paths = cells
-        .iter()
-        .filter_map(|cell| cell.effective.path.as_deref());
-    if let Some(path) = paths.find(other_way) {
-        wrong.push(format!(
-            "the factor 'path' is the way to the server: {}, not {path}",
-            WAYS.join(", ")
-        ));
-    }
-    if experiment.design.precision.is_some() && experiment.precision().is_none() {
-        wrong.push("precision is a share, such as 0.01 or \"1 %\"".to_owned());
-    }
-    for claim in &experiment.claims {
-        for key in dyno_lab::not_judged(&claim.check) {
-            wrong.push(format!(
-                "the claim '{}': '{key}' is not judged by this version",
-                claim.text
-            ));
-        }
-    }
-    if any(&|cell| cell.effective.load.workload.is_none()) {
-        wrong.push("[load] names no workload".to_owned());
-    }
-    wrong
 }

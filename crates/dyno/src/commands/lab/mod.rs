@@ -1,5 +1,6 @@
 //! `dyno lab`: experiments as one file each.
 
+mod checks;
 mod definition;
 mod figures;
 mod host;

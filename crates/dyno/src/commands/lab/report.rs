@@ -56,6 +56,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     let mut found = Found::of(&stored, &experiment, done);
     found.answer.extend(best_again(&found.done, again.as_ref()));
+    found.again = again.is_some();
     if let Some(folder) = parsed.value("csv") {
         found.write_csv(folder)?;
     }
@@ -79,6 +80,8 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 struct Found<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
+    /// The best was measured again.
+    again: bool,
     answer: Vec<String>,
     claims: Vec<Answer>,
     tables: Vec<Made>,
@@ -91,6 +94,7 @@ impl<'a> Found<'a> {
         let effects = dyno_lab::effects(experiment, &measured, "rate");
         Self {
             stored,
+            again: false,
             answer: answer(&effects),
             claims: experiment.judge(&measured),
             tables: tables::tables(experiment, &done),
@@ -106,7 +110,8 @@ impl<'a> Found<'a> {
             all.filter(|done| done.measured.verdict == Some(verdict))
                 .count()
         };
-        let (done, all) = (self.done.len(), self.stored.trials.len());
+        let done = self.done.len() + usize::from(self.again);
+        let all = self.stored.trials.len();
         format!(
             "{done} of {all} trials done: {} valid, {} doubtful, {} refused{}",
             count(Verdict::Valid),
