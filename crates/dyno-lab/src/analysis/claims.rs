@@ -327,6 +327,9 @@ impl Experiment {
                 _ => is_open |= found.is_none(),
             }
         }
+        if told.is_empty() {
+            return Err("no trial has what it is about".to_owned());
+        }
         let evidence = match &found {
             Some(level) => format!("from {level} on ({})", told.join(", ")),
             None => format!("at no level is it shown ({})", told.join(", ")),
