@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
@@ -17,6 +18,8 @@ use crate::STATUS_DONE;
 use crate::commands::run::{self, Within};
 use crate::output::Kept;
 
+/// A server whose process was killed has so long to end, in seconds.
+const ENDS_WITHIN_S: f64 = 60.0;
 /// Of a server's name, what tells the experiment.
 const NAME_CHARS: usize = 20;
 
@@ -96,11 +99,16 @@ impl Site<'_> {
     /// The server with the image of a cell's data, which is made where there is none.
     pub(super) fn image(&mut self, name: &str, cell: &Cell) -> Result<Server> {
         if let Ok(server) = Server::open(&self.home, name) {
-            if server.running()?.is_some() {
-                bail!(
-                    "the server {name} of this experiment runs already; `dyno server down {name}` \
-                       ends it"
-                );
+            // That of a process that was killed is about to end.
+            let begun = Clock.now();
+            while server.running()?.is_some() {
+                if since(begun) > ENDS_WITHIN_S {
+                    bail!(
+                        "the server {name} of this experiment runs already; `dyno server down \
+                         {name}` ends it"
+                    );
+                }
+                std::thread::sleep(Duration::from_millis(100));
             }
             if server.find_snapshot(IMAGE).is_ok() {
                 return Ok(server);
