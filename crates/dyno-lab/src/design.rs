@@ -236,6 +236,15 @@ impl Experiment {
         if self.design.order == Order::Listed {
             return all;
         }
+        // Every other block is the one before the other way round, so that no drift from block to
+        // block falls on one cell more than on another; ladders and pairs alternate of themselves.
+        let alternates = !self.design.nest.is_empty() || self.design.pair.is_some();
+        let mirrors = block % 2 == 1 && !alternates && self.design.order == Order::Random;
+        if mirrors {
+            let mut before = self.arranged(cells, block - 1);
+            before.reverse();
+            return before;
+        }
         let (tiers, permuted) = self.tiers();
         let mut arrange = Arrange {
             cells,

@@ -71,6 +71,11 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
         "data_script": hash(&hashes.scripts, &effective.data.workload),
         "server_binary": hash(&hashes.servers, &effective.server.kind),
     });
+    let mut made_of = made_of;
+    let asked: Vec<&String> = experiment.factors.iter().flat_map(|f| &f.verify).collect();
+    if !asked.is_empty() {
+        made_of["verify"] = serde_json::json!(asked);
+    }
     let mut text = String::new();
     canonical(&made_of, &mut text);
     let mut identity = String::new();

@@ -185,7 +185,7 @@ pub(crate) fn resolve(
         }
         let changes = !to.sql.is_empty() || !to.online.is_empty();
         if let Some(undo) = factor.undo.as_ref().filter(|_| changes) {
-            to.undo.push(undo.clone());
+            to.undo.extend(undo.all().iter().cloned());
         }
     }
     if !merge.wrong.is_empty() {

@@ -188,9 +188,11 @@ fn what_is_wrong_is_said_with_its_place() {
 #[test]
 fn numbers_keep_their_text() {
     let text = BASE.replace("[1, 8, 64]", "[1.50, 8]");
+    // Sessions are whole.
+    let text = text.replace("\"sessions\"", "\"range_size\"");
     let experiment = Experiment::parse("x", &text, None).unwrap();
     let cells = experiment.cells();
-    assert_eq!(cells[0].levels["sessions"], "1.50");
+    assert_eq!(cells[0].levels["range_size"], "1.50");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn file(starts: usize, clients: usize, design: &str) -> String {
     format!(
         "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\nwarmup = '1s'\ntime = '9s'\n\
          [[factor]]\nname = 'memory'\napplies = 'start'\nsetting = 'm'\nlevels = [{}]\n\
-         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [{}]\n[design]\n{design}\n",
+         [[factor]]\nname = 'range_size'\napplies = 'client'\nlevels = [{}]\n[design]\n{design}\n",
         levels(starts),
         levels(clients)
     )
@@ -75,17 +75,17 @@ fn the_order_of_a_seed_is_for_ever() {
 
 #[test]
 fn pairs_are_mirrored() {
-    let trials = read(&file(2, 2, "repeats = 4\npair = 'sessions'")).trials();
+    let trials = read(&file(2, 2, "repeats = 4\npair = 'range_size'")).trials();
     for memory in ["0", "1"] {
         let of_memory = trials
             .trials
             .iter()
             .map(|trial| &trials.cells[trial.cell].levels);
         let of_memory = of_memory.filter(|levels| levels["memory"] == memory);
-        let sessions: String = of_memory
-            .map(|levels| levels["sessions"].as_str())
+        let range_size: String = of_memory
+            .map(|levels| levels["range_size"].as_str())
             .collect();
-        assert_eq!(sessions, "01101001");
+        assert_eq!(range_size, "01101001");
     }
 }
 
@@ -96,8 +96,8 @@ fn ladders_go_up_and_down_in_turn() {
         .trials
         .iter()
         .map(|trial| &trials.cells[trial.cell].levels);
-    let sessions: String = levels.map(|levels| levels["sessions"].as_str()).collect();
-    assert_eq!(sessions, "012210210012");
+    let range_size: String = levels.map(|levels| levels["range_size"].as_str()).collect();
+    assert_eq!(range_size, "012210210012");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn listed_and_blocks_are_as_they_say() {
             .chunks(3)
             .all(|cell| cell.iter().all(|c| *c == cell[0]))
     );
-    let some = "list = [{ memory = 1, sessions = 0 }, { memory = 0 }]\norder = 'listed'";
+    let some = "list = [{ memory = 1, range_size = 0 }, { memory = 0 }]\norder = 'listed'";
     let some = read(&file(2, 2, some)).trials();
     let first: Vec<&str> = some
         .cells
@@ -122,7 +122,7 @@ fn listed_and_blocks_are_as_they_say() {
 
 #[test]
 fn the_baseline_brackets_blocks_and_is_compared_with_itself() {
-    let design = "repeats = 2\nbracket = true\naa = 2\nbaseline = { memory = 0, sessions = 0 }";
+    let design = "repeats = 2\nbracket = true\naa = 2\nbaseline = { memory = 0, range_size = 0 }";
     let trials = read(&file(2, 2, design)).trials();
     for block in 0..2 {
         let of_block = trials.trials.iter().filter(|trial| trial.block == block);
@@ -175,7 +175,7 @@ fn identities_stand_whatever_the_file_looks_like() {
         .replace("repeats = 2", "repeats = 1");
     let changes = Changes::between(&of(&one, &none), &of(&longer, &none)).to_string();
     assert!(
-        changes.contains("gone: memory=0 sessions=0, repeat 2\n"),
+        changes.contains("gone: memory=0 range_size=0, repeat 2\n"),
         "{changes}"
     );
     assert!(

@@ -100,6 +100,18 @@ impl Kind {
         ))
     }
 
+    /// Whether a setting belongs to the data directory, and is the server's for good.
+    pub fn is_of_data(&self, setting: &str) -> bool {
+        let Some(installation) = self.installation() else {
+            return false;
+        };
+        let name = setting.to_ascii_lowercase().replace('-', "_");
+        match installation.product {
+            Product::Postgres => postgres::OF_DATA.contains(&name.as_str()),
+            Product::Mariadb | Product::Mysql => mysql::OF_DATA[..6].contains(&name.as_str()),
+        }
+    }
+
     /// The family of the server's protocol; `None` where only the server knows.
     pub fn family(&self) -> Option<dyno_core::db::Family> {
         self.installation().map(|found| found.product.family())

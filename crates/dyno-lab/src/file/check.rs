@@ -74,6 +74,9 @@ fn one_factor(experiment: &Experiment, factor: &Factor, problems: &mut Problems)
                 format!("'{name}' has the level '{text}' twice"),
             );
         }
+        if let (Level::Plain(..), Some(what)) = (level.get_ref(), of_load(name, text)) {
+            problems.add(Some(level.span()), what);
+        }
         if let Err(why) = levels::likes(factor, level.get_ref()) {
             problems.add(Some(level.span()), why);
         }
@@ -104,6 +107,17 @@ fn one_factor(experiment: &Experiment, factor: &Factor, problems: &mut Problems)
             has_level(other, level, &|text| text == level, span.clone(), problems);
         }
     }
+}
+
+/// What is wrong with a plain level of a factor that is the load's own.
+fn of_load(factor: &str, level: &str) -> Option<String> {
+    let is_good = match factor {
+        "sessions" | "clients" => level.parse::<u32>().is_ok_and(|count| count > 0),
+        "rate" => dyno_core::units::parse_rate(level).is_ok_and(|rate| rate > 0.0),
+        _ => true,
+    };
+    let expected = if factor == "rate" { "a rate such as 100/s" } else { "a number from 1 on" };
+    (!is_good).then(|| format!("the level '{level}' of '{factor}' is not {expected}"))
 }
 
 fn declared<'a>(

@@ -230,7 +230,7 @@ pub struct Factor {
     #[schemars(with = "BTreeMap<String, BTreeMap<String, Values>>")]
     pub set_by: BTreeMap<String, Spanned<BTreeMap<String, Values>>>,
     /// What undoes an online level: SQL, or `server.restart`.
-    pub undo: Option<String>,
+    pub undo: Option<OneOrMany<String>>,
     /// SQL by name, for `{NAME}` in levels.
     #[serde(default)]
     pub prefix: BTreeMap<String, String>,

@@ -116,6 +116,12 @@ impl Limits {
                 "a server can have {CPUS_MIN} processors or more, not {cpus}"
             ));
         }
+        let there = std::thread::available_parallelism().map_or(CPUS_MAX, |n| n.get() as f64);
+        if let Some(cpus) = self.cpus.filter(|cpus| *cpus > there) {
+            return usage(format!(
+                "{cpus} processors are no limit on this host, which has {there}"
+            ));
+        }
         let counts = [
             self.memory,
             self.read_iops,
