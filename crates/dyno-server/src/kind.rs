@@ -153,6 +153,13 @@ impl Kind {
     }
 }
 
+/// Whether a setting belongs to the data directory on any of the servers that Dyno knows.
+pub fn is_of_data(setting: &str) -> bool {
+    let name = setting.to_ascii_lowercase().replace('-', "_");
+    let name = name.as_str();
+    postgres::OF_DATA.contains(&name) || mysql::OF_DATA[..6].contains(&name)
+}
+
 /// Feeds a hash.
 struct HashWriter<'a>(&'a mut Sha256);
 

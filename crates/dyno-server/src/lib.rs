@@ -37,7 +37,7 @@ pub use executables::Executables;
 pub use held::Held;
 pub use home::{Folder, Home, VARIABLE};
 pub use keeper::{Ended, KeeperCommand, Lifeline, Running, keep};
-pub use kind::Kind;
+pub use kind::{Kind, is_of_data};
 pub use kinds::{Installation, KindName, PATH_VARIABLE, PRODUCTS, Product, Version, installed};
 pub use limits::Limits;
 pub use online::Online;

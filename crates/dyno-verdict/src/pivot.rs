@@ -185,7 +185,9 @@ fn besides(groups: &[Group<'_>]) -> Option<String> {
         let Some((first, others)) = group.runs.split_first() else {
             continue;
         };
-        for other in others {
+        // What differs with a factor that is declared is the factor's.
+        let same = |other: &&&RunRecord| other.head.factors == first.head.factors;
+        for other in others.iter().filter(same) {
             found.extend(unlike(first, other));
         }
     }

@@ -116,7 +116,11 @@ fn of_load(factor: &str, level: &str) -> Option<String> {
         "rate" => dyno_core::units::parse_rate(level).is_ok_and(|rate| rate > 0.0),
         _ => true,
     };
-    let expected = if factor == "rate" { "a rate such as 100/s" } else { "a number from 1 on" };
+    let expected = if factor == "rate" {
+        "a rate such as 100/s"
+    } else {
+        "a number from 1 on"
+    };
     (!is_good).then(|| format!("the level '{level}' of '{factor}' is not {expected}"))
 }
 

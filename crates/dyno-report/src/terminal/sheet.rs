@@ -33,6 +33,12 @@ pub fn sheet(of: &Sheet, look: &Look) -> String {
     out
 }
 
+/// A text in as many lines as it takes.
+pub fn paragraph(text: &str, look: &Look) -> String {
+    let lines = wrap(&look.clean(text), look.width()).into_iter();
+    lines.map(|line| line + "\n").collect()
+}
+
 /// How wide the judgements of claims are.
 const JUDGEMENT: usize = 13;
 

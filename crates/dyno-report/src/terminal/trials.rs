@@ -38,27 +38,24 @@ pub struct Trials {
 /// The trials as a table.
 pub fn trials(all: &Trials, look: &Look) -> String {
     let is_plan = all.lines.iter().all(|line| line.state.is_empty());
-    let mut head = vec![("", Align::Right), ("block", Align::Left)];
-    head.push(("levels", Align::Left));
+    let named = |name: &str, align| (name.to_owned(), align);
+    let mut head = vec![named("", Align::Right), named("block", Align::Left)];
+    head.extend(all.factors.iter().map(|name| named(name, Align::Left)));
     match is_plan {
-        true => head.push(("before it", Align::Left)),
+        true => head.push(named("before it", Align::Left)),
         false => head.extend([
-            ("state", Align::Left),
-            ("figures", Align::Left),
-            ("verdict", Align::Whole),
+            named("state", Align::Left),
+            named("figures", Align::Left),
+            named("verdict", Align::Whole),
         ]),
     }
-    let mut table = Table::new(&head);
+    let mut table = Table::named(head);
     for line in &all.lines {
-        let levels = all.factors.iter().zip(&line.levels);
-        let levels: Vec<String> = levels
-            .map(|(name, level)| format!("{name}={level}"))
-            .collect();
         let mut cells = vec![
             (Ink::Faint, line.number.to_string()),
             (Ink::Faint, line.block.clone()),
-            (Ink::Plain, levels.join(" ")),
         ];
+        cells.extend(line.levels.iter().map(|level| (Ink::Plain, level.clone())));
         match is_plan {
             true => cells.push((Ink::Plain, line.change.clone())),
             false => {

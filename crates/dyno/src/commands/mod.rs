@@ -65,7 +65,7 @@ Usage: dyno <command> …
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
   doctor              is this host, is this server fit to be measured?
-  lab ACTION FILE     experiments as one file: plan, run, resume, status
+  lab ACTION FILE     experiments as one file: plan, run, resume, status, report
   server ACTION       database servers to load: up, down, restart, list, logs, snapshot …
 
   sysbench …          exactly sysbench's command line and report

@@ -79,7 +79,8 @@ pub const SERVER: &[Opt] = &[
         GROUP,
         "foreground",
         None,
-        "up: wait here; the server ends and its data go with this command, however it ends",
+        "up: wait here; the server ends with this command, however that ends; so do its data, unless \
+         it is killed (-9)",
     ),
     opt(GROUP, "all", None, "down: all servers"),
     opt(

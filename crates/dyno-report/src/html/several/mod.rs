@@ -90,7 +90,14 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     );
     eyebrow(page, views, &sides);
     put!(page, "<h1 id=\"runs-h\">{}</h1>", Text(title));
-    page.entry("runs", "Answer");
+    page.entry(
+        "runs",
+        if input.experiment.is_some() {
+            "Runs"
+        } else {
+            "Answer"
+        },
+    );
     if !input.title.is_empty() {
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }

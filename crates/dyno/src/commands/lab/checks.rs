@@ -165,3 +165,20 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     }
     wrong
 }
+
+/// A setting of a cell that belongs to the data directory, and is another than its image's.
+pub fn of_data<'a>(
+    experiment: &Experiment,
+    cell: &'a Cell,
+    kind: Option<&Kind>,
+) -> Option<&'a String> {
+    let kind = kind?;
+    let image = experiment.image_of(cell);
+    let own = &cell.effective.server.set;
+    let mut other = own
+        .iter()
+        .filter(|(name, value)| image.server.set.get(*name) != Some(*value));
+    other
+        .find(|(name, _)| kind.is_of_data(name))
+        .map(|(name, _)| name)
+}

@@ -12,7 +12,7 @@ use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identi
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind, Settings};
 
-use super::{checks, figures, line, vary};
+use super::{checks, figures, line, slips, status, vary};
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -48,12 +48,33 @@ impl Lab {
             ),
             false => read(words)?,
         };
+        Self::made(parsed.value("name"), (file, text, base), scale)
+    }
+
+    /// An experiment as the results file has it: the one that the options name, or the latest.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be run here.
+    pub fn of_stored(parsed: &Parsed, results: &Results) -> Result<Self> {
+        let head = status::stored(parsed, &[], results)?.head;
+        let base = Path::new(&head.file).parent().map(Path::to_owned);
+        let base = base.filter(|folder| !folder.as_os_str().is_empty());
+        let base = base.unwrap_or_else(|| PathBuf::from("."));
+        let read = (head.file, head.definition, base);
+        Self::made(Some(&head.name), read, head.scale.as_deref())
+    }
+
+    fn made(
+        named: Option<&str>,
+        (file, text, base): (String, String, PathBuf),
+        scale: Option<&str>,
+    ) -> Result<Self> {
         let shown = if file.is_empty() { "--vary" } else { &file };
         let experiment =
             Experiment::parse(shown, &text, scale).map_err(|wrong| usage(wrong.to_string()))?;
         checks::hide_passwords(&experiment);
         let head = ExperimentHead {
-            name: match parsed.value("name") {
+            name: match named {
                 Some(name) => name.to_owned(),
                 None => name(&file, scale, &experiment),
             },
@@ -203,6 +224,7 @@ impl Lab {
     fn look_up(&mut self) -> Result<()> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
+        wrong.extend(slips::slips(&self.experiment));
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
                 wrong.push(problem);
@@ -217,6 +239,12 @@ impl Lab {
             match self.server_of(cell) {
                 Err(error) => add(error.to_string()),
                 Ok(kind) => {
+                    if let Some(name) = checks::of_data(&self.experiment, cell, kind.as_ref()) {
+                        add(format!(
+                            "{name} belongs to the data directory: its factor has \
+                             applies = \"load\""
+                        ));
+                    }
                     if let Err(error) = checks::check_settings(cell, kind.as_ref(), &home) {
                         add(error.to_string());
                     }

@@ -11,6 +11,7 @@ mod progress;
 mod report;
 mod run;
 mod site;
+mod slips;
 mod status;
 mod tables;
 mod vary;
@@ -71,7 +72,7 @@ const OPTIONS: [(&str, &[&str]); 5] = [
 /// # Errors
 /// A file that is no experiment, or one that cannot be run.
 pub fn main(args: &[String]) -> Result<u8> {
-    let parsed = parse(args, LAB, Script::TakesAny, Grammar::Dyno)?;
+    let parsed = parsed(args)?;
     let known = |word: &str| ACTIONS.iter().find(|(name, ..)| *name == word);
     let first = parsed.words.first().map(String::as_str);
     let (action, words) = match first.and_then(known) {
@@ -109,6 +110,18 @@ pub fn main(args: &[String]) -> Result<u8> {
         "status" => status::main(&parsed, words),
         _ => report::main(&parsed, words),
     }
+}
+
+/// The command line; of a workload that is named, options stand as `dyno run` takes them.
+fn parsed(args: &[String]) -> Result<Parsed> {
+    let first = parse(args, LAB, Script::Unknown, Grammar::Dyno)?;
+    let named = first.has("vary").then(|| first.words.iter().rev());
+    let work = named.and_then(|mut words| words.find_map(|word| vary::options_of(word)));
+    let script = match &work {
+        Some(declared) => Script::Declares(declared),
+        None => Script::TakesAny,
+    };
+    Ok(parse(args, LAB, script, Grammar::Dyno)?)
 }
 
 /// Options that belong elsewhere.
@@ -185,6 +198,15 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
         Some(Ok(number)) if number > 0 => Ok(number),
         Some(_) => Err(usage(format!("--{name} takes a number, at least 1"))),
     }
+}
+
+/// Options that name an experiment and its results file, as they were given.
+fn options(parsed: &Parsed) -> String {
+    let given = ["scale", "name", "results"].iter().filter_map(|name| {
+        let value = parsed.value(name)?;
+        Some(format!(" --{name} {}", dyno_report::shell_word(value)))
+    });
+    given.collect()
 }
 
 /// The results file, which an experiment cannot do without.

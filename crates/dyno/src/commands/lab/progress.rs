@@ -7,6 +7,7 @@ use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
 use dyno_core::units::{human_number, human_seconds, human_size};
 
+use dyno_report::shell_word;
 use dyno_results::{Results, TrialState, Tried};
 
 use super::definition::Lab;
@@ -15,6 +16,8 @@ use crate::console;
 /// What is told.
 pub struct Told<'a> {
     lab: &'a Lab,
+    /// Options of commands that are proposed.
+    options: String,
     quiet: bool,
     /// Trials that are done, those of earlier processes among them.
     done: usize,
@@ -27,9 +30,10 @@ pub struct Told<'a> {
 
 impl<'a> Told<'a> {
     /// So many trials are done already.
-    pub fn new(lab: &'a Lab, done: usize, quiet: bool) -> Self {
+    pub fn new(lab: &'a Lab, done: usize, quiet: bool, options: String) -> Self {
         Self {
             lab,
+            options,
             quiet,
             done,
             begun: Clock.now(),
@@ -130,17 +134,19 @@ impl<'a> Told<'a> {
         self.each_s() * self.lab.planned.len() as f64
     }
 
+    /// The experiment as a command line names it.
+    fn file(&self) -> String {
+        match self.lab.head.file.as_str() {
+            "" => self.options.clone(),
+            file => format!(" {}{}", shell_word(file), self.options),
+        }
+    }
+
     /// It ended before all trials were done.
     pub fn stopped(&self) {
         console::progress("");
         let (done, all) = (self.done, self.lab.planned.len());
-        let head = &self.lab.head;
-        let scale = head.scale.as_deref();
-        let scale = scale.map_or_else(String::new, |scale| format!(" --scale {scale}"));
-        let how = match head.file.is_empty() {
-            true => "the same line again, with `resume` after `dyno lab`".to_owned(),
-            false => format!("dyno lab resume {}{scale}", head.file),
-        };
+        let how = format!("dyno lab resume{}", self.file());
         console::note(&format!("{done} of {} done; the rest: {how}", trials(all)));
     }
 
@@ -185,11 +191,7 @@ impl<'a> Told<'a> {
                 human_size(freed)
             ));
         }
-        let file = match self.lab.head.file.is_empty() {
-            true => String::new(),
-            false => format!(" {}", self.lab.head.file),
-        };
-        self.note(&format!("the answer: dyno lab report{file}"));
+        self.note(&format!("the answer: dyno lab report{}", self.file()));
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! `dyno lab report`: the question, the answer, the claims and the tables of an experiment.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
@@ -82,10 +83,13 @@ struct Found<'a> {
     done: Vec<Done>,
     /// The best was measured again.
     again: bool,
+    /// Why trials are doubtful or refused.
+    why: Option<String>,
     answer: Vec<String>,
     claims: Vec<Answer>,
     tables: Vec<Made>,
     effects: Option<Sheet>,
+    found: Vec<Effect>,
 }
 
 impl<'a> Found<'a> {
@@ -95,7 +99,9 @@ impl<'a> Found<'a> {
         Self {
             stored,
             again: false,
+            why: why(&done),
             answer: answer(&effects),
+            found: effects,
             claims: experiment.judge(&measured),
             tables: tables::tables(experiment, &done),
             effects: tables::effects(experiment, &done, "rate"),
@@ -131,10 +137,9 @@ impl<'a> Found<'a> {
             out += &format!("{}\n", head.cite);
         }
         out.push('\n');
-        for line in &self.answer {
-            out += &format!("{line}\n");
+        for line in self.answer.iter().chain([&self.counted()]).chain(&self.why) {
+            out += &terminal::paragraph(line, look);
         }
-        out += &format!("{}\n", self.counted());
         if !self.claims.is_empty() {
             out += &terminal::claims(&self.claims_sheet(), look);
         }
@@ -215,6 +220,7 @@ impl<'a> Found<'a> {
             "planned": self.stored.trials.len(),
             "done": self.done.len(),
             "answer": self.answer,
+            "effects": self.found.iter().map(effect).collect::<Vec<_>>(),
             "claims": claims.collect::<Vec<_>>(),
             "trials": trials.collect::<Vec<_>>(),
         })
@@ -285,7 +291,10 @@ impl<'a> Found<'a> {
             question: &head.question,
             cite: &head.cite,
             answer: &self.answer,
-            counted: self.counted(),
+            counted: match &self.why {
+                Some(why) => format!("{}; {why}", self.counted()),
+                None => self.counted(),
+            },
             claims: self.claims_sheet(),
             tables: self.sheets(),
         };
@@ -329,6 +338,48 @@ fn sides(runs: &[RunRecord]) -> Vec<Vec<usize>> {
     sides
 }
 
+/// An effect for programs.
+fn effect(of: &Effect) -> Value {
+    json!({
+        "level": of.what,
+        "base": of.base,
+        "ratio": of.ratio.value,
+        "low": of.ratio.bounds.map(|own| own.low),
+        "high": of.ratio.bounds.map(|own| own.high),
+        "interval": of.ratio.source.words(),
+        "pairs": of.ratio.pairs,
+        "shown": of.is_shown,
+    })
+}
+
+/// Which checks doubt or refuse the trials, and how many of them.
+fn why(done: &[Done]) -> Option<String> {
+    let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in done {
+        let findings = one.runs.iter().flat_map(|run| &run.findings);
+        let against = findings.filter(|finding| {
+            let counts = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
+            counts && finding.waived.is_none()
+        });
+        let names: BTreeSet<&str> = against.map(|finding| finding.check.as_str()).collect();
+        for name in names {
+            *checks.entry(name).or_default() += 1;
+        }
+    }
+    let mut told: Vec<(&str, usize)> = checks.into_iter().collect();
+    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told: Vec<String> = told
+        .iter()
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "doubted or refused for: {}; dyno show RUN --findings tells more",
+            told.join(", ")
+        )
+    })
+}
+
 /// The best cell, and what it gave when it was measured again.
 fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
     let best = figures::best(done)?;
@@ -358,9 +409,15 @@ fn answer(effects: &[Effect]) -> Vec<String> {
     let sentence = |effect: &&Effect| {
         let (what, base) = (&effect.what, &effect.base);
         let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
-        match effect.is_shown {
-            true => format!("{what}: {ratio} times the rate of {base} ({bounds})"),
-            false => format!(
+        let alone = effect.ratio.bounds.is_some_and(|own| !own.contains(1.0));
+        match (effect.is_shown, alone) {
+            (true, _) => format!("{what}: {ratio} times the rate of {base} ({bounds})"),
+            (false, true) => format!(
+                "{what}: perhaps {ratio} times the rate of {base} ({bounds}); as one of {} that \
+                 are looked at it may be chance",
+                effects.len()
+            ),
+            (false, false) => format!(
                 "{what}: no difference from {base} is shown ({ratio} times its rate; {bounds})"
             ),
         }

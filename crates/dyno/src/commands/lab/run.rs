@@ -12,12 +12,12 @@ use dyno_results::{AttemptEnd, Results, StoredExperiment, Tried};
 use super::definition::Lab;
 use super::progress::Told;
 use super::site::Site;
-use super::{count, line, results_file};
+use super::{count, line, options, results_file};
 use crate::commands::run::{self, Within};
 use crate::options::Parsed;
 use crate::output::Kept;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, signals};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
 
 /// How often in a row trials may fail, unless told otherwise.
 const FAILURES_MAX: usize = 3;
@@ -29,7 +29,11 @@ const FAILURES_MAX: usize = 3;
 /// accepted, trials that failed too often.
 pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
-    let mut lab = Lab::of(parsed, words)?;
+    let is_stored = resumes && words.is_empty() && !parsed.has("vary");
+    let mut lab = match is_stored {
+        true => Lab::of_stored(parsed, &Results::open_read(&results_file(parsed)?)?)?,
+        false => Lab::of(parsed, words)?,
+    };
     let path = results_file(parsed)?;
     let results = Results::open(&path)?;
     let before = results.experiment(&lab.head.name)?;
@@ -41,6 +45,14 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     {
         bail!("{} is being run already, by process {pid}", lab.head.name);
     }
+    if before.is_none() && done > 0 {
+        console::note(&format!(
+            "{done} of {} trials are in {} already, as trials of other experiments: they count \
+             here, too; another --results file begins anew",
+            lab.planned.len(),
+            path.display()
+        ));
+    }
     let stop = signals::install()?;
     let mut file = File {
         path,
@@ -49,6 +61,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
         stop,
         quiet: parsed.has("quiet"),
         keeps: parsed.has("keep-servers"),
+        options: options(parsed),
     };
     loop {
         if let Some(status) = file.blocks(&lab)? {
@@ -79,6 +92,8 @@ struct File {
     stop: Arc<StopSignal>,
     quiet: bool,
     keeps: bool,
+    /// Options that name the experiment and its results file, for commands that are proposed.
+    options: String,
 }
 
 impl File {
@@ -87,7 +102,7 @@ impl File {
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
         let states = states(&self.results, lab)?;
-        let told = Told::new(lab, count_done(&states), self.quiet);
+        let told = Told::new(lab, count_done(&states), self.quiet, self.options.clone());
         told.begin();
         let spent_s = spent_s(&self.results, lab)?;
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
@@ -120,7 +135,8 @@ impl File {
     fn finish(&self, lab: &Lab) -> Result<u8> {
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
-        Told::new(lab, lab.planned.len(), self.quiet).end(&self.results, freed)?;
+        Told::new(lab, lab.planned.len(), self.quiet, self.options.clone())
+            .end(&self.results, freed)?;
         Ok(STATUS_DONE)
     }
 }
@@ -179,15 +195,15 @@ fn may_begin(
     if !same && !parsed.has("accept-changes") {
         return Err(usage(format!(
             "{name} was planned otherwise before:\n{changes}{done} of {} trials are done as they \
-             are now. To go on with the file as it is: --accept-changes; to begin a new \
-             experiment: --name",
+             are now. To go on with the file as it is: --accept-changes; to begin \
+             anew: another --results file",
             new.len()
         )));
     }
     if !resumes && done < new.len() && done > 0 && same {
         return Err(usage(format!(
-            "{name} was begun: {done} of {} trials are done; `dyno lab resume` goes on, --name \
-             begins another one",
+            "{name} was begun: {done} of {} trials are done; `dyno lab resume` goes on, another \
+             --results file begins anew",
             new.len()
         )));
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
-use dyno_core::units::human_size;
 use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
@@ -15,6 +14,7 @@ use dyno_server::{Held, Home, Lifeline, Online, Reset, Server, Start, drop_page_
 
 use super::definition::{self, Lab, is_of_host};
 use super::{host, line};
+use crate::commands::server::copies::told;
 use crate::commands::server::keeper;
 use crate::console;
 
@@ -168,14 +168,9 @@ impl<'a> Site<'a> {
         let held = server.hold()?;
         if restores {
             let begun = Clock.now();
-            let progress = |bytes, total| {
-                let (bytes, total) = (human_size(bytes), human_size(total));
-                console::progress(&format!("putting the data back: {bytes} of {total}"));
-            };
-            let quiet = |_, _| {};
             let put_back = match self.quiet {
-                true => server.restore(IMAGE, &quiet),
-                false => server.restore(IMAGE, &progress),
+                true => server.restore(IMAGE, &|_, _| {}),
+                false => server.restore(IMAGE, &told("putting the data back:")),
             };
             put_back.context("the data cannot be put back")?;
             self.note_done(&format!("data restored in {:.1} s", since(begun)));
@@ -309,6 +304,8 @@ impl<'a> Site<'a> {
                 .filter(|undo| *undo != "server.restart")
                 .cloned(),
         );
+        // What sessions get that connect from now on.
+        let mut online = Online::connect(&url)?;
         for factor in &self.lab.experiment.factors {
             if let Some(sql) = &factor.verify {
                 let answer = online.value(sql)?.unwrap_or_else(|| "NULL".to_owned());

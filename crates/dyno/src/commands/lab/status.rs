@@ -155,9 +155,7 @@ impl Status<'_> {
             (Some(pid), _) => out += &format!("process {pid} runs it\n"),
             (None, 0) => {}
             (None, _) => {
-                let scale = head.scale.as_deref();
-                let scale = scale.map_or_else(String::new, |scale| format!(" --scale {scale}"));
-                out += &format!("nothing runs it; dyno lab resume {}{scale}\n", head.file);
+                out += &format!("nothing runs it; dyno lab resume --name {}\n", head.name);
             }
         }
         out.push('\n');

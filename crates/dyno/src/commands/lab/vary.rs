@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use dyno_host::Edition;
 use dyno_run::{Job, Loaded, Workload};
+use dyno_script::ScriptOption;
 
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -98,12 +99,13 @@ fn as_factor(
             )));
         }
         None if parsed.has("target") => "online",
+        None if dyno_server::is_of_data(&key) => "load",
         None => "start",
     };
     let mut text = "[[factor]]\n".to_owned();
     put(&mut text, "name", name);
     put(&mut text, "applies", applies);
-    if matches!(applies, "start" | "online") {
+    if matches!(applies, "start" | "online") || dyno_server::is_of_data(&key) {
         put(&mut text, "setting", &key);
     }
     let _ = writeln!(text, "levels = [{}]", levels.join(", "));
@@ -153,6 +155,13 @@ fn factor(text: &str) -> Result<(&str, Vec<&str>)> {
         true => Err(wrong()),
         false => Ok((name.trim(), levels)),
     }
+}
+
+/// The options that the workload of this name has; `None` where there is no such workload, or where
+/// it declares none.
+pub fn options_of(name: &str) -> Option<Vec<ScriptOption>> {
+    let work = Workload::find(name, Edition::Dyno).ok()?;
+    Loaded::new(Job::of(work)).ok()?.description.options
 }
 
 /// The names of the options that a workload has.

@@ -135,6 +135,11 @@ impl Promise {
                 "'{figure}' is neither a percentile, such as p99 or p99.9, nor 'errors'"
             ));
         };
+        if limit.parse::<f64>().is_ok() {
+            return Err(format!(
+                "'{limit}' has no unit: write {limit}ms, {limit}s or {limit}us"
+            ));
+        }
         let within = parse_duration(&limit.replace(' ', "")).map_err(|error| error.to_string())?;
         if within.is_zero() {
             return Err(format!("{figure} cannot be below 0"));

@@ -113,7 +113,7 @@ fn at_rest(
 }
 
 /// How far a copy is.
-fn told(what: &'static str) -> impl Fn(u64, u64) {
+pub fn told(what: &'static str) -> impl Fn(u64, u64) {
     let last = std::cell::Cell::new(Clock.now());
     move |bytes, total| {
         if Clock.now().saturating_sub(last.get()) >= DRAWN_EVERY_NS {

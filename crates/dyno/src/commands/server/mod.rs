@@ -1,6 +1,6 @@
 //! `dyno server`: database servers of Dyno's own.
 
-mod copies;
+pub mod copies;
 mod limits;
 mod listing;
 mod running;
