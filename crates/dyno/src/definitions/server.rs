@@ -79,8 +79,8 @@ pub const SERVER: &[Opt] = &[
         GROUP,
         "foreground",
         None,
-        "up: wait here; the server ends with this command, however that ends; so do its data, unless \
-         it is killed (-9)",
+        "up: wait here; the server ends with this command, however that ends; so do its data, \
+         unless it is killed (-9)",
     ),
     opt(GROUP, "all", None, "down: all servers"),
     opt(
