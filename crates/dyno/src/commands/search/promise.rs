@@ -209,7 +209,7 @@ mod tests {
                 Searched::Sessions,
                 "p99 < 10 ms and p50 < 2 ms and errors < 0.1 %",
             ),
-            ("p99 < 20", Searched::Rate, "p99 < 20 s"),
+            ("p99 < 20s", Searched::Rate, "p99 < 20 s"),
         ] {
             let promise = parse(text).unwrap();
             assert_eq!(
