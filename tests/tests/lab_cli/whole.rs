@@ -191,10 +191,15 @@ fn limits_and_file_systems_are_levels() {
     for done in ["cpu.", "page cache", "quiet after"] {
         assert!(before.contains(done), "{done}: {before}");
     }
-    has(
-        &lab.dyno("lab report").success(),
-        &["agrees", "a tenth of the CPU"],
-    );
+    has(&lab.dyno("lab report").success(), &["a tenth of the CPU"]);
+    let report = lab.dyno("lab report --json").success().stdout;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let effects = report["effects"].as_array().unwrap();
+    let size = effects
+        .iter()
+        .find(|effect| effect["level"] == "size=large")
+        .unwrap();
+    assert!(size["ratio"].as_f64().unwrap() > 1.5, "{size}");
     lab.wait_for_nobody();
     assert!(
         lab.servers()

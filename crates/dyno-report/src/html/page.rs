@@ -1,6 +1,7 @@
 //! The page that sections write to, and the file that it becomes.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -17,9 +18,10 @@ const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
     include_str!("../../assets/print.css"),
 );
-/// As in the first line of `ECHARTS`, to which a test holds it.
+/// As in the library's first lines, to which a test holds it.
 const ECHARTS_VERSION: &str = "6.1.0";
-const ECHARTS: &str = include_str!("../../assets/echarts.min.js");
+/// The library, packed: `build.rs` makes it of `assets/echarts.min.js`.
+const ECHARTS_PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.z"));
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
     include_str!("../../assets/format.js"),
@@ -303,7 +305,7 @@ impl Page {
         let policy = format!(
             "default-src 'none'; script-src {} {}; style-src {}; base-uri 'none'; form-action \
                 'none'",
-            hash(ECHARTS),
+            hash(echarts()),
             hash(SCRIPT),
             hash(CSS)
         );
@@ -339,7 +341,7 @@ impl Page {
         for part in [
             &data,
             "</script>\n<script>",
-            ECHARTS,
+            echarts(),
             "</script>\n<script>",
             SCRIPT,
         ] {
@@ -397,13 +399,28 @@ pub(super) fn source_note(source: &str, thin: &Thin, keep: Keep) -> String {
     }
 }
 
+/// The charts' library.
+fn echarts() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(ECHARTS_PACKED);
+        // Packed by this build; a test holds it to the file.
+        String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn the_library_is_the_file() {
+        assert_eq!(echarts(), include_str!("../../assets/echarts.min.js"));
+    }
+
+    #[test]
     fn scripts_and_styles_cannot_end_their_elements() {
-        for part in [ECHARTS, SCRIPT, CSS] {
+        for part in [echarts(), SCRIPT, CSS] {
             assert!(!part.contains("</script") && !part.contains("</style"));
             assert!(!part.contains("<!--"));
         }
@@ -412,7 +429,12 @@ mod tests {
     #[test]
     fn the_version_is_that_of_the_file() {
         let told = format!("Apache ECharts {ECHARTS_VERSION},");
-        assert!(ECHARTS.lines().take(3).any(|line| line.starts_with(&told)));
+        assert!(
+            echarts()
+                .lines()
+                .take(3)
+                .any(|line| line.starts_with(&told))
+        );
     }
 
     #[test]
