@@ -8,19 +8,25 @@ use std::path::{Path, PathBuf};
 
 use common::{doubtful, head, interval, latencies, summary};
 use dyno_core::record::{
-    Event, EventKind, Fact, IdleSpan, NotObserved, RunState, SeriesKey, SeriesKind, SessionShare,
+    Event, EventKind, Fact, IdleSpan, NotObserved, RunHead, RunState, SeriesKey, SeriesKind,
+    SessionShare,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
-use dyno_results::Results;
+use dyno_results::{ExperimentHead, Results, TrialRow};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// A file with two runs that have something of everything.
 fn two_runs(folder: &Path) -> PathBuf {
     let path = folder.join("dyno.db");
+    plan_a_trial(&path);
     for (name, buffer_pool) in [("a", "1G"), ("b", "2G")] {
-        let mut writer = Results::open(&path).unwrap().begin(&head(name)).unwrap();
+        let head = RunHead {
+            trial: (name == "a").then(|| TRIAL.to_owned()),
+            ..head(name)
+        };
+        let mut writer = Results::open(&path).unwrap().begin(&head).unwrap();
         writer
             .setting("innodb_buffer_pool_size", buffer_pool, false)
             .unwrap();
@@ -85,6 +91,30 @@ fn two_runs(folder: &Path) -> PathBuf {
         writer.judge(&findings, verdict, &[]).unwrap();
     }
     path
+}
+
+const TRIAL: &str = "c0ffee";
+
+fn plan_a_trial(path: &Path) {
+    let head = ExperimentHead {
+        name: "buffer pools".to_owned(),
+        file: "pools.toml".to_owned(),
+        scale: None,
+        question: "Is more better?".to_owned(),
+        cite: String::new(),
+        definition: "name = \"buffer pools\"".to_owned(),
+    };
+    let trial = TrialRow {
+        identity: TRIAL.to_owned(),
+        label: "pool=1G".to_owned(),
+        levels: [("pool".to_owned(), "1G".to_owned())].into(),
+        block: 0,
+        repeat: 0,
+        role: "repeat".to_owned(),
+        made_of: serde_json::Value::Null,
+    };
+    let mut results = Results::open(path).unwrap();
+    results.keep_experiment(&head, &[trial]).unwrap();
 }
 
 /// Seconds of which the second and the last are stalled.

@@ -253,10 +253,7 @@ fn confirmed(found: &SearchResult) -> Option<(Ink, String)> {
             let text = format!("not yet: {kept} of {total} further trials kept the promise");
             Some((Ink::Warning, text))
         }
-        false => Some((
-            Ink::Warning,
-            "not: no load kept the promise in most of its further trials".to_owned(),
-        )),
+        false => Some((Ink::Warning, "no".to_owned())),
     }
 }
 
