@@ -64,19 +64,6 @@ fn two_runs(folder: &Path) -> PathBuf {
         for interval in &intervals() {
             writer.interval(interval, &[("event", &event)]).unwrap();
         }
-        let share = SessionShare {
-            session: 0,
-            worker: 0,
-            events: 60,
-            busy_s: 1.0,
-            state: Some(SessionState::Lost),
-            idle: Some(IdleSpan {
-                from_s: 1.0,
-                to_s: 9.0,
-                idle_in: IdleIn::Worker,
-                attempts: 0,
-            }),
-        };
         let mut summary = summary();
         summary.measured_s = 60.0;
         writer
@@ -84,13 +71,29 @@ fn two_runs(folder: &Path) -> PathBuf {
                 &summary,
                 RunState::Completed,
                 &[("event", &event)],
-                &[share],
+                &[lost_session()],
             )
             .unwrap();
         let (findings, verdict) = doubtful();
         writer.judge(&findings, verdict, &[]).unwrap();
     }
     path
+}
+
+fn lost_session() -> SessionShare {
+    SessionShare {
+        session: 0,
+        worker: 0,
+        events: 60,
+        busy_s: 1.0,
+        state: Some(SessionState::Lost),
+        idle: Some(IdleSpan {
+            from_s: 1.0,
+            to_s: 9.0,
+            idle_in: IdleIn::Worker,
+            attempts: 0,
+        }),
+    }
 }
 
 const TRIAL: &str = "c0ffee";

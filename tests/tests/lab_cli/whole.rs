@@ -93,7 +93,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
          setting = 'innodb_flush_log_at_trx_commit'\nlevels = [0, 1]\n\
          [[factor]]\nname = 'pad'\napplies = 'online'\nsetting = 'max_connect_errors'\n\
          verify = 'SELECT @@GLOBAL.max_connect_errors'\nlevels = [100, 200]\n\
-         [design]\nrepeats = 2\nbaseline = { flush = 0 }\n[reset]\ndata = 'restore'\n\
+         [design]\nrepeats = 3\nbaseline = { flush = 0 }\n[reset]\ndata = 'restore'\n\
          [[claim]]\ntext = 'a sync is not free'\n\
          check = { ratio = 'rate', of = { flush = 1 }, below = 50 }\n",
     );
@@ -101,14 +101,14 @@ fn an_experiment_on_a_real_server_answers_its_question() {
     has(
         &plan,
         &[
-            "4 cells in 2 blocks, 8 trials",
-            "1 image of data, 8 restores, 8 starts",
+            "4 cells in 3 blocks, 12 trials",
+            "1 image of data, 12 restores, 12 starts",
             "mariadb 10.11",
         ],
     );
     assert!(!lab.path("dyno.db").exists() && !lab.servers().exists());
     let said = lab.dyno("lab run flush.toml").success();
-    has(&said, &["[8/8]", "all 8 trials done"]);
+    has(&said, &["[12/12]", "all 12 trials done"]);
     let told = status(&lab, "");
     let before = told["trials"][0]["done_before"].to_string();
     assert!(before.contains("data restored"), "{before}");
@@ -121,7 +121,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         &said,
         &[
             "What does a sync per commit cost?",
-            "8 of 8 trials done",
+            "12 of 12 trials done",
             "a sync is not free",
             "agrees",
             "Effects on the rate",

@@ -124,7 +124,7 @@ fn runs_are_selected_by_their_factors() {
     has(
         &lab.dyno("export --where fs=xfs,memory=5G,fs=zfs")
             .failure(2),
-        &["no run is like that"],
+        &["--where: fs has two levels, xfs and zfs"],
     );
     lab.dyno("export --where fs=xfs,memory=5G -o one.json")
         .success();
