@@ -44,7 +44,8 @@ pub struct Effective {
     pub commands: Vec<String>,
     /// What is kept of them.
     pub output: BTreeMap<String, String>,
-    /// Names of prices.
+    /// Names of prices, which make no trial another.
+    #[serde(skip)]
     pub prices: Vec<String>,
     /// What is put back before.
     pub reset: Reset,

@@ -21,6 +21,7 @@ pub mod modes;
 pub mod multiple;
 pub mod quantiles;
 mod random;
+mod scalability;
 pub mod search;
 pub mod stalls;
 pub mod steady;
@@ -33,6 +34,7 @@ pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use intervals::Bounds;
 pub use quantiles::{Description, describe, mean, median};
+pub use scalability::{SCALABILITY_MIN, Scalability, scalability};
 pub use step::{STEP_MIN, Step, step};
 pub use tests::Test;
 

@@ -217,7 +217,7 @@ impl Experiment {
     }
 
     /// Whether a trial is of these cells, where `min` and `max` are a factor's ends.
-    fn is_of(&self, trial: &Measured, cells: &Where) -> bool {
+    pub fn is_of(&self, trial: &Measured, cells: &Where) -> bool {
         cells.iter().all(|(name, levels)| {
             let Some(own) = trial.levels.get(name) else {
                 return false;

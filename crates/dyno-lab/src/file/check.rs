@@ -33,6 +33,7 @@ pub(crate) fn check(experiment: &Experiment, problems: &mut Problems) {
         one_factor(experiment, factor, problems);
     }
     design(experiment, problems);
+    super::prices::check(experiment, problems);
     for (cells, special) in wheres(experiment) {
         named(experiment, cells, special, problems);
     }

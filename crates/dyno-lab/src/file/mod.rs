@@ -2,6 +2,7 @@
 
 mod check;
 mod level;
+mod prices;
 mod reports;
 mod scale;
 mod types;
@@ -14,6 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 pub use level::{Bundle, Level};
+pub use prices::{Monthly, Price, Prices};
 pub use reports::{Check, Claim, Disturb, Plot, PlotKind, Probe, Sql, Table, TableKind};
 pub use types::{
     Applies, Cache, Data, Design, Experiment, Factor, Load, Order, PageCache, Quiet, Reset,

@@ -114,6 +114,7 @@ pub enum PlotKind {
     Box,
     Timeline,
     Ladder,
+    Size,
 }
 
 /// A plot of the report.

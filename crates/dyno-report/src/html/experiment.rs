@@ -2,6 +2,7 @@
 
 use super::markup::Text;
 use super::page::{Page, put};
+use super::plots::{self, Plot};
 use crate::sheet::Sheet;
 
 /// What the page of an experiment begins with.
@@ -19,6 +20,8 @@ pub struct Experiment<'a> {
     pub claims: Sheet,
     /// The tables.
     pub tables: Vec<Sheet>,
+    /// The plots.
+    pub plots: Vec<Plot>,
 }
 
 /// Writes all of it.
@@ -57,6 +60,7 @@ pub(super) fn write(page: &mut Page, of: &Experiment<'_>) {
         put!(page, "</div>");
         page.end_section();
     }
+    plots::write(page, &of.plots);
 }
 
 fn claims(page: &mut Page, sheet: &Sheet) {

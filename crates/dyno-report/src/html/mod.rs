@@ -34,6 +34,7 @@ mod operations;
 mod overview;
 mod page;
 mod parts;
+mod plots;
 mod run;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -54,6 +55,7 @@ pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
+pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 

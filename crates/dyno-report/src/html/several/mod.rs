@@ -8,7 +8,7 @@ mod names;
 mod pivot;
 mod ratios;
 mod side;
-mod spread;
+pub(super) mod spread;
 
 use dyno_core::finding::Verdict;
 use dyno_verdict::Comparison;

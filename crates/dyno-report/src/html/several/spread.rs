@@ -62,7 +62,8 @@ fn by_cell(table: &Pivot, views: &[View<'_>]) -> Vec<Group> {
     order.into_iter().map(of).collect()
 }
 
-fn group(name: &str, heading: &str, colour: usize, seconds: &[f64]) -> Group {
+/// A group of seconds, or other values.
+pub(in super::super) fn group(name: &str, heading: &str, colour: usize, seconds: &[f64]) -> Group {
     Group {
         name: name.to_owned(),
         heading: heading.to_owned(),

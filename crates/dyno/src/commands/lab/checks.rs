@@ -117,12 +117,6 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if !experiment.observe.is_empty() {
         say("[observe]");
     }
-    if !experiment.price.is_empty() {
-        say("[price]");
-    }
-    if !experiment.plots.is_empty() {
-        say("[[plot]]");
-    }
     let cells = experiment.cells();
     let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
     let many = |cell: &Cell| {

@@ -1,15 +1,18 @@
 //! `dyno lab`: experiments as one file each.
 
 mod checks;
+mod costs;
 mod definition;
 mod figures;
 mod host;
 mod images;
 mod line;
 mod plan;
+mod plots;
 mod progress;
 mod report;
 mod run;
+mod scaling;
 mod site;
 mod slips;
 mod status;

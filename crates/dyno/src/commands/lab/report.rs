@@ -17,8 +17,8 @@ use dyno_results::{Results, StoredExperiment};
 use serde_json::{Value, json};
 
 use super::figures::{self, Done};
-use super::status;
 use super::tables::{self, Made};
+use super::{plots, status};
 use crate::commands::report::compared;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -90,12 +90,16 @@ struct Found<'a> {
     tables: Vec<Made>,
     effects: Option<Sheet>,
     found: Vec<Effect>,
+    plots: Vec<html::Plot>,
 }
 
 impl<'a> Found<'a> {
     fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
         let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
         let effects = dyno_lab::effects(experiment, &measured, "rate");
+        let (plots, wrong) = plots::plots(experiment, &done);
+        let mut tables = tables::tables(experiment, &done);
+        tables.extend(wrong.into_iter().map(Made::Not));
         Self {
             stored,
             again: false,
@@ -103,7 +107,8 @@ impl<'a> Found<'a> {
             answer: answer(&effects),
             found: effects,
             claims: experiment.judge(&measured),
-            tables: tables::tables(experiment, &done),
+            tables,
+            plots,
             effects: tables::effects(experiment, &done, "rate"),
             done,
         }
@@ -297,6 +302,7 @@ impl<'a> Found<'a> {
             },
             claims: self.claims_sheet(),
             tables: self.sheets(),
+            plots: self.plots.clone(),
         };
         let compared = compared(&[], shown, &sides);
         let text = html::report(&ReportInput {

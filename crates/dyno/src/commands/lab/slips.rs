@@ -38,6 +38,14 @@ pub fn slips(experiment: &Experiment) -> Vec<String> {
         wrong.extend(names.filter_map(|name| no_factor(experiment, name)));
         wrong.extend(table.figure.as_deref().and_then(no_figure));
     }
+    for plot in &experiment.plots {
+        let names = [&plot.panel, &plot.line, &plot.x, &plot.colour];
+        let names = names.into_iter().flatten().filter(|name| *name != "step");
+        wrong.extend(names.filter_map(|name| no_factor(experiment, name)));
+        let figures = plot.panels.iter().chain(&plot.figure);
+        let own = |name: &&String| *name != "ratio" && *name != "rate_per_client";
+        wrong.extend(figures.filter(own).filter_map(|name| no_figure(name)));
+    }
     for claim in &experiment.claims {
         let check = &claim.check;
         let figures = [&check.ratio, &check.figure, &check.spread];

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::record::RunRecord;
 use dyno_core::units::human_number;
-use dyno_lab::file::{Experiment, OneOrMany, Table, TableKind};
+use dyno_lab::file::{Experiment, Table, TableKind};
 use dyno_lab::{Effect, Ratio};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::Pivot;
 use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
 
+use super::costs::costs;
 use super::figures::Done;
+use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
 /// A table that is ready to be shown.
@@ -55,7 +57,7 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
 fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
     let chosen: Vec<&Done> = done
         .iter()
-        .filter(|done| done.measured.is_of(&table.cells))
+        .filter(|done| experiment.is_of(&done.measured, &table.cells))
         .collect();
     let columns = table
         .columns
@@ -73,7 +75,8 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
         TableKind::Paired => paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
         TableKind::Phases => Made::Not("its phases: dyno phases shows them".to_owned()),
-        TableKind::Cost | TableKind::Captured | TableKind::Disturbances => {
+        TableKind::Cost => costs(experiment, &chosen),
+        TableKind::Captured | TableKind::Disturbances => {
             Made::Not(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
         }
     }
@@ -203,7 +206,10 @@ fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
 }
 
 /// Trials by their levels of these factors, in the order of the levels.
-fn by_cell<'a>(done: &[&'a Done], factors: &[&String]) -> Vec<(Vec<String>, Vec<&'a Done>)> {
+pub(super) fn by_cell<'a>(
+    done: &[&'a Done],
+    factors: &[&String],
+) -> Vec<(Vec<String>, Vec<&'a Done>)> {
     let mut cells: Vec<(Vec<String>, Vec<&Done>)> = Vec::new();
     for one in done {
         let level = |name: &&String| one.measured.levels.get(*name).cloned().unwrap_or_default();
@@ -224,7 +230,7 @@ fn by_cell<'a>(done: &[&'a Done], factors: &[&String]) -> Vec<(Vec<String>, Vec<
 }
 
 /// The factors of the trials but for these.
-fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String> {
+pub(super) fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String> {
     let first = done
         .first()
         .into_iter()
@@ -233,7 +239,7 @@ fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String> {
 }
 
 /// The mean of a figure over the trials of a cell that count.
-fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
+pub(super) fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
     let values: Vec<f64> = trials
         .iter()
         .filter(|done| done.measured.is_usable())
@@ -242,7 +248,7 @@ fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
     dyno_stats::mean(&values)
 }
 
-fn shown(value: Option<f64>) -> String {
+pub(super) fn shown(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
         Some(value) => {
@@ -259,7 +265,7 @@ fn shown(value: Option<f64>) -> String {
     }
 }
 
-fn sheet(title: &str, about: &str, factors: &[&String], columns: &[&str]) -> Sheet {
+pub(super) fn sheet(title: &str, about: &str, factors: &[&String], columns: &[&str]) -> Sheet {
     let levels = factors.iter().map(|name| ((*name).clone(), false));
     let figures = columns.iter().map(|name| ((*name).to_owned(), true));
     Sheet {
@@ -348,60 +354,6 @@ fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
         row.push(own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()));
         row.push(shown(difference.map(|(new, base)| new - base)));
         made.rows.push(row);
-    }
-    Made::Sheet(made)
-}
-
-fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> Made {
-    let Some(over) = &table.over else {
-        return Made::Not("a scaling table needs over = \"FACTOR\"".to_owned());
-    };
-    let Some(factor) = experiment.factor(over) else {
-        return Made::Not(format!("there is no factor '{over}'"));
-    };
-    let levels: Vec<&str> = factor
-        .levels
-        .get_ref()
-        .iter()
-        .map(|level| level.get_ref().name())
-        .collect();
-    let columns = table
-        .columns
-        .as_ref()
-        .map(OneOrMany::all)
-        .unwrap_or_default();
-    let factors: Vec<&String> = factors_but(done, &[over])
-        .into_iter()
-        .filter(|name| columns.is_empty() || columns.contains(name))
-        .collect();
-    let mut made = sheet(
-        &format!("Scaling over {over}"),
-        "Speed-up to the first level; efficiency is the speed-up over the ratio of the levels, \
-         where these are numbers.",
-        &factors,
-        &[over, figure, "speed-up", "efficiency"],
-    );
-    for (row, trials) in by_cell(done, &factors) {
-        let at = |level: &str| -> Option<f64> {
-            let own = |done: &&&Done| {
-                let own = done.measured.levels.get(over);
-                own.is_some_and(|own| own == level)
-            };
-            let own: Vec<&Done> = trials.iter().filter(own).copied().collect();
-            mean(&own, figure)
-        };
-        let number = dyno_core::factors::number;
-        let first = levels.first().and_then(|level| at(level));
-        let smallest = levels.first().and_then(|level| number(level));
-        for level in &levels {
-            let speed_up = at(level).zip(first).map(|(own, first)| own / first);
-            let ratio = number(level).zip(smallest).map(|(own, first)| own / first);
-            let efficiency = speed_up.zip(ratio).map(|(own, ratio)| own / ratio);
-            let mut row = row.clone();
-            row.push((*level).to_owned());
-            row.extend([at(level), speed_up, efficiency].map(shown));
-            made.rows.push(row);
-        }
     }
     Made::Sheet(made)
 }

@@ -1,0 +1,306 @@
+//! `[price]`: what servers, storage and operations cost, on a day.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Experiment;
+use crate::error::{Problems, nearest};
+
+/// Hours of a mean month, unless told otherwise.
+const HOURS_PER_MONTH: f64 = 730.0;
+/// The keys of `[price]` that are no components.
+const OWN: [&str; 4] = ["date", "hours_per_month", "nodes", "currency"];
+
+/// Prices of a day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prices {
+    /// The day.
+    pub date: String,
+    /// What is paid in.
+    pub currency: String,
+    /// How many hours are paid for in a month.
+    pub hours_per_month: f64,
+    /// How many of each component a server of several nodes needs.
+    pub nodes: f64,
+    /// By the names that levels have for them.
+    pub components: BTreeMap<String, Price>,
+}
+
+/// What one component costs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// An hour of a server, paid as it is used.
+    pub on_demand: Option<f64>,
+    /// An hour of a server that was reserved.
+    pub reserved: Option<f64>,
+    /// A month, whatever is used.
+    pub monthly: Option<f64>,
+    /// How much storage.
+    pub gb: Option<f64>,
+    /// A month of each of its GB.
+    pub per_gb_month: Option<f64>,
+    /// How many operations per second are provided.
+    pub iops: Option<f64>,
+    /// A month of each of them.
+    pub per_iops_month: Option<f64>,
+}
+
+/// What the components of a cell cost in a month, apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Monthly {
+    /// Servers as they are used; `None` where one has no such price.
+    pub on_demand: Option<f64>,
+    /// Servers that were reserved; `None` where one has no such price.
+    pub reserved: Option<f64>,
+    /// Storage by its size.
+    pub storage: f64,
+    /// Provided operations.
+    pub iops: f64,
+    /// What is paid for whatever is used.
+    pub flat: f64,
+}
+
+impl Monthly {
+    /// All of it, with servers as they are used and as they were reserved.
+    pub fn totals(&self) -> [Option<f64>; 2] {
+        let others = self.storage + self.iops + self.flat;
+        [self.on_demand, self.reserved].map(|servers| Some(servers? + others))
+    }
+}
+
+impl Prices {
+    /// A month of what has these names.
+    pub fn monthly(&self, names: &[String]) -> Monthly {
+        let mut all = Monthly::default();
+        let known = names.iter().filter_map(|name| self.components.get(name));
+        let (mut servers, mut none) = ([0.0, 0.0], [false, false]);
+        for price in known {
+            let hourly = [price.on_demand, price.reserved];
+            if hourly.iter().any(Option::is_some) {
+                for (at, hour) in hourly.into_iter().enumerate() {
+                    match hour {
+                        Some(hour) => servers[at] += hour * self.hours_per_month * self.nodes,
+                        None => none[at] = true,
+                    }
+                }
+            }
+            let product = |count: Option<f64>, each: Option<f64>| {
+                count.zip(each).map_or(0.0, |(count, each)| count * each) * self.nodes
+            };
+            all.storage += product(price.gb, price.per_gb_month);
+            all.iops += product(price.iops, price.per_iops_month);
+            all.flat += price.monthly.unwrap_or(0.0) * self.nodes;
+        }
+        all.on_demand = (!none[0]).then_some(servers[0]);
+        all.reserved = (!none[1]).then_some(servers[1]);
+        all
+    }
+}
+
+impl Experiment {
+    /// Its prices, if it has some.
+    pub fn prices(&self) -> Option<Prices> {
+        read(self).ok().flatten()
+    }
+}
+
+/// What is wrong with a price, and where.
+type Wrong = (Range<usize>, String);
+
+fn read(experiment: &Experiment) -> Result<Option<Prices>, Vec<Wrong>> {
+    let given = &experiment.price;
+    let Some(first) = given.values().next() else {
+        return Ok(None);
+    };
+    let mut wrong: Vec<Wrong> = Vec::new();
+    let mut prices = Prices {
+        date: String::new(),
+        currency: "$".to_owned(),
+        hours_per_month: HOURS_PER_MONTH,
+        nodes: 1.0,
+        components: BTreeMap::new(),
+    };
+    for (name, value) in given {
+        let span = value.span();
+        let number = |value: &Spanned<toml::Value>| {
+            let inner = value.get_ref();
+            let number = inner.as_float().or(inner.as_integer().map(|n| n as f64));
+            number.filter(|number| number.is_finite() && *number > 0.0)
+        };
+        match (name.as_str(), value.get_ref()) {
+            ("date", toml::Value::Datetime(date)) => prices.date = date.to_string(),
+            ("currency", toml::Value::String(text)) => prices.currency.clone_from(text),
+            ("hours_per_month" | "nodes", _) if number(value).is_some() => {
+                let number = number(value).unwrap_or(1.0);
+                match name.as_str() {
+                    "nodes" => prices.nodes = number,
+                    _ => prices.hours_per_month = number,
+                }
+            }
+            (_, toml::Value::Table(_)) => match Price::deserialize(value.get_ref().clone()) {
+                Ok(price) => match mistake(&price) {
+                    None => {
+                        prices.components.insert(name.clone(), price);
+                    }
+                    Some(what) => wrong.push((span, format!("the price '{name}': {what}"))),
+                },
+                Err(why) => {
+                    let why = super::said(why.message());
+                    wrong.push((span, format!("the price '{name}': {why}")));
+                }
+            },
+            (own, _) if OWN.contains(&own) => wrong.push((
+                span,
+                format!(
+                    "[price] {own}: expected {}",
+                    match own {
+                        "date" => "a day such as 2017-09-01, without quotes",
+                        "currency" => "a text such as \"EUR\"",
+                        _ => "a number above 0",
+                    }
+                ),
+            )),
+            _ => {
+                let near = nearest(name, OWN);
+                wrong.push((
+                    span,
+                    format!(
+                        "[price] has no key '{name}'; {near}, or a component such as {{ on_demand \
+                         = 0.133 }}"
+                    ),
+                ));
+            }
+        }
+    }
+    if prices.date.is_empty() && wrong.is_empty() {
+        let what = "[price] needs the day of the prices: date = 2017-09-01";
+        wrong.push((first.span(), what.to_owned()));
+    }
+    match wrong.is_empty() {
+        true => Ok(Some(prices)),
+        false => Err(wrong),
+    }
+}
+
+fn mistake(price: &Price) -> Option<String> {
+    let all = [
+        price.on_demand,
+        price.reserved,
+        price.monthly,
+        price.gb,
+        price.per_gb_month,
+        price.iops,
+        price.per_iops_month,
+    ];
+    let mut known = all.iter().flatten().peekable();
+    if known.peek().is_none() {
+        return Some("it says no price".to_owned());
+    }
+    if known.any(|value| !(value.is_finite() && *value >= 0.0)) {
+        return Some("a price is a number from 0 on".to_owned());
+    }
+    let half = |count: Option<f64>, each: Option<f64>| count.is_some() != each.is_some();
+    if half(price.gb, price.per_gb_month) {
+        return Some("`gb` and `per_gb_month` belong together".to_owned());
+    }
+    half(price.iops, price.per_iops_month)
+        .then(|| "`iops` and `per_iops_month` belong together".to_owned())
+}
+
+/// Adds what is wrong with the prices, and with the names that levels have for them.
+pub(super) fn check(experiment: &Experiment, problems: &mut Problems<'_>) {
+    let prices = match read(experiment) {
+        Ok(prices) => prices,
+        Err(wrong) => {
+            for (span, what) in wrong {
+                problems.add(Some(span), what);
+            }
+            return;
+        }
+    };
+    for factor in &experiment.factors {
+        for level in factor.levels.get_ref() {
+            let bundle = level.get_ref().bundle();
+            let Some(name) = bundle.and_then(|bundle| bundle.price.as_ref()) else {
+                continue;
+            };
+            let components = prices.iter().flat_map(|prices| prices.components.keys());
+            if !components.clone().any(|own| own == name) {
+                let near = nearest(name, components.map(String::as_str));
+                let what = format!("[price] has no '{name}'; {near}");
+                problems.add(Some(level.span()), what);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+        [[factor]]\nname = 'size'\napplies = 'load'\n\
+        levels = [{ name = 'a', price = 'large' }, { name = 'b', price = 'io' }]\n";
+
+    #[test]
+    fn components_stay_apart_and_count_for_every_node() {
+        let text = format!(
+            "{HEAD}[price]\ndate = 2017-09-01\nnodes = 3\n\
+             large = {{ on_demand = 0.133, reserved = 0.084 }}\n\
+             io = {{ gb = 200, per_gb_month = 0.125, iops = 10000, per_iops_month = 0.065 }}\n"
+        );
+        let prices = Experiment::parse("x", &text, None).unwrap().prices();
+        let prices = prices.unwrap();
+        assert_eq!((prices.date.as_str(), prices.nodes), ("2017-09-01", 3.0));
+        let own = prices.monthly(&["large".to_owned(), "io".to_owned()]);
+        let near = |one: Option<f64>, other: f64| (one.unwrap() - other).abs() < 1e-6;
+        assert!(near(own.on_demand, 0.133 * 730.0 * 3.0), "{own:?}");
+        assert!(
+            near(Some(own.storage), 75.0) && near(Some(own.iops), 1950.0),
+            "{own:?}"
+        );
+        assert!(near(own.totals()[0], 291.27 + 2025.0), "{own:?}");
+        assert!(near(own.totals()[1], 183.96 + 2025.0), "{own:?}");
+        // Nothing is paid for servers: not by reservation either.
+        assert_eq!(prices.monthly(&[]).totals(), [Some(0.0), Some(0.0)]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_places() {
+        for (text, told) in [
+            (
+                "date = '2017'\nlarge = { monthly = 1 }\nio = { monthly = 1 }",
+                "10:8: [price] date",
+            ),
+            (
+                "large = { monthly = 1 }\nio = { monthly = 1 }",
+                "needs the day",
+            ),
+            ("date = 2017-09-01\nlarge = { monthly = 1 }", "has no 'io'"),
+            (
+                "date = 2017-09-01\nlarge = { on_demnd = 1 }\nio = { monthly = 1 }",
+                "did you mean 'on_demand'?",
+            ),
+            (
+                "date = 2017-09-01\nlarge = { gb = 1 }\nio = { monthly = 1 }",
+                "belong together",
+            ),
+            (
+                "date = 2017-09-01\nlarge = { monthly = -1 }\nio = { monthly = 1 }",
+                "from 0 on",
+            ),
+            (
+                "date = 2017-09-01\nnode = 3\nlarge = { monthly = 1 }\nio = { monthly = 1 }",
+                "did you mean 'nodes'?",
+            ),
+        ] {
+            let text = format!("{HEAD}[price]\n{text}\n");
+            let error = Experiment::parse("x", &text, None).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Plots of an experiment's own: seconds by level, lines in time, curves over a factor.
+
+use super::chart::{Axis, Chart, Compact, Curve, Curves, Look, Time};
+use super::page::{Caption, Page, put, source_note};
+use super::several::spread;
+use super::thin::{Keep, thin};
+
+/// Points of a line in time.
+const POINTS_MAX: usize = 900;
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Above it.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// Where its figures are from.
+    pub source: String,
+    /// What the values are, such as `throughput`.
+    pub value: String,
+    /// In which unit, as of a series.
+    pub unit: String,
+    /// What is drawn.
+    pub drawing: PlotDrawing,
+}
+
+/// What a plot draws.
+#[derive(Clone, Debug)]
+pub enum PlotDrawing {
+    /// Box plots, perhaps with each value as a dot.
+    Groups {
+        /// In their order.
+        groups: Vec<PlotGroup>,
+        /// Whether values are dots.
+        dots: bool,
+    },
+    /// Lines in time; values that are not finite interrupt them.
+    Time(Vec<PlotLine>),
+    /// Curves over a factor.
+    Curves {
+        /// The factor.
+        x: String,
+        /// Its levels: where they are, and their names.
+        ticks: Vec<(f64, String)>,
+        /// With the range of trials around each point.
+        lines: Vec<PlotLine>,
+    },
+}
+
+/// Values that belong together.
+#[derive(Clone, Debug)]
+pub struct PlotGroup {
+    /// What they are of.
+    pub name: String,
+    /// What its neighbours have in common with it; may be empty.
+    pub heading: String,
+    /// The number of its colour.
+    pub colour: usize,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+/// A line.
+#[derive(Clone, Debug)]
+pub struct PlotLine {
+    /// What it is of.
+    pub name: String,
+    /// The number of its colour.
+    pub colour: usize,
+    /// Places and values.
+    pub points: Vec<(f64, f64)>,
+    /// Places with lowest and highest values; may be empty.
+    pub spread: Vec<(f64, f64, f64)>,
+}
+
+/// Writes all of them.
+pub(super) fn write(page: &mut Page, plots: &[Plot]) {
+    if plots.is_empty() {
+        return;
+    }
+    put!(
+        page,
+        "<section id=\"plots\" aria-labelledby=\"plots-h\"><h2 id=\"plots-h\">Plots</h2>"
+    );
+    page.entry("plots", "Plots");
+    for (number, plot) in plots.iter().enumerate() {
+        draw(page, number, plot);
+    }
+    page.end_section();
+}
+
+fn draw(page: &mut Page, number: usize, plot: &Plot) {
+    let mut source = plot.source.clone();
+    let axis = Axis::new(&plot.value, &plot.unit);
+    let chart = match &plot.drawing {
+        PlotDrawing::Groups { groups, dots } => {
+            let made = groups.iter().map(|group| {
+                let mut made =
+                    spread::group(&group.name, &group.heading, group.colour, &group.values);
+                if !dots {
+                    made.dots = Vec::new();
+                }
+                made
+            });
+            Chart::Groups(super::chart::Groups {
+                axis,
+                groups: made.collect(),
+            })
+        }
+        PlotDrawing::Time(lines) => {
+            let ends = lines.iter().filter_map(|line| line.points.last());
+            let run = page.add_overlay(ends.map(|(at_s, _)| *at_s).fold(0.0, f64::max));
+            let mut drawn = Vec::new();
+            for line in lines {
+                let points = thin(&line.points, POINTS_MAX, Keep::Extremes);
+                let told = source_note(&plot.source, &points, Keep::Extremes);
+                if told.len() > source.len() {
+                    source = told;
+                }
+                drawn.push(page.line(&line.name, 0, &points, Look::Line, line.colour));
+            }
+            Chart::Time(Time {
+                run,
+                axes: vec![axis],
+                lines: drawn,
+                slider: false,
+            })
+        }
+        PlotDrawing::Curves { x, ticks, lines } => Chart::Curves(Curves {
+            x: along(x, ticks),
+            y: axis,
+            ticks: ticks
+                .iter()
+                .map(|(at, name)| (Compact(*at), name.clone()))
+                .collect(),
+            lines: lines.iter().map(curve).collect(),
+            tail: false,
+        }),
+    };
+    let id = format!("plot-{}", number + 1);
+    let caption = Caption {
+        id: &id,
+        title: &plot.title,
+        about: &plot.about,
+        source: &source,
+        size: match plot.drawing {
+            PlotDrawing::Groups { .. } => "",
+            PlotDrawing::Time(_) | PlotDrawing::Curves { .. } => "tall",
+        },
+    };
+    page.figure_with_id(id.clone(), &caption, chart);
+}
+
+/// The axis of a factor: logarithmic where its levels are of several magnitudes.
+fn along(name: &str, ticks: &[(f64, String)]) -> Axis {
+    const MAGNITUDE: f64 = 8.0;
+    let low = ticks
+        .iter()
+        .map(|(at, _)| *at)
+        .fold(f64::INFINITY, f64::min);
+    let high = ticks.iter().map(|(at, _)| *at).fold(0.0, f64::max);
+    let mut axis = Axis::new(name, "count");
+    axis.log = low > 0.0 && high / low >= MAGNITUDE;
+    axis
+}
+
+fn curve(line: &PlotLine) -> Curve {
+    let points = line.points.iter();
+    let spread = line.spread.iter();
+    Curve {
+        name: line.name.clone(),
+        colour: line.colour,
+        dash: 0,
+        points: points
+            .flat_map(|(x, y)| [Compact(*x), Compact(*y)])
+            .collect(),
+        spread: spread
+            .flat_map(|(x, low, high)| [Compact(*x), Compact(*low), Compact(*high)])
+            .collect(),
+    }
+}

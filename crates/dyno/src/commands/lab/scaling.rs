@@ -1,0 +1,182 @@
+//! The table of an experiment's scaling, and what law it follows.
+
+use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Scalar, Table};
+use dyno_stats::{SCALABILITY_MIN, Scalability, scalability};
+
+use super::figures::Done;
+use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+
+/// Settings that give a server more memory.
+const MEMORY: [&str; 5] = [
+    "innodb_buffer_pool_size",
+    "rocksdb_block_cache_size",
+    "key_buffer_size",
+    "shared_buffers",
+    "effective_cache_size",
+];
+
+/// Speed-up and efficiency along a factor.
+pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> Made {
+    let Some(over) = &table.over else {
+        return Made::Not("a scaling table needs over = \"FACTOR\"".to_owned());
+    };
+    let Some(factor) = experiment.factor(over) else {
+        return Made::Not(format!("there is no factor '{over}'"));
+    };
+    let columns = table
+        .columns
+        .as_ref()
+        .map(OneOrMany::all)
+        .unwrap_or_default();
+    let factors: Vec<&String> = factors_but(done, &[over])
+        .into_iter()
+        .filter(|name| columns.is_empty() || columns.contains(name))
+        .collect();
+    let mut made = sheet(
+        &format!("Scaling over {over}"),
+        "Speed-up to the first level; efficiency is the speed-up over the ratio of the levels, \
+         where these are numbers or give a number of CPUs.",
+        &factors,
+        &[over, figure, "speed-up", "efficiency"],
+    );
+    let mut laws = Vec::new();
+    for (row, trials) in by_cell(done, &factors) {
+        let points = rows(factor, &row, &trials, figure, &mut made.rows);
+        let name: Vec<String> = factors
+            .iter()
+            .zip(&row)
+            .map(|(factor, level)| format!("{factor} {level}"))
+            .collect();
+        laws.extend(law(factor, &name.join(", "), &points));
+    }
+    for law in laws {
+        made.about += &format!(" {law}");
+    }
+    Made::Sheet(made)
+}
+
+/// The rows of one cell; returns its levels, as numbers, with the figure.
+fn rows(
+    factor: &Factor,
+    row: &[String],
+    trials: &[&Done],
+    figure: &str,
+    rows: &mut Vec<Vec<String>>,
+) -> Vec<(f64, f64)> {
+    let over = factor.name.get_ref();
+    let at = |level: &str| -> Option<f64> {
+        let own = |done: &&&Done| {
+            let own = done.measured.levels.get(over);
+            own.is_some_and(|own| own == level)
+        };
+        let own: Vec<&Done> = trials.iter().filter(own).copied().collect();
+        mean(&own, figure)
+    };
+    let levels: Vec<&Level> = factor
+        .levels
+        .get_ref()
+        .iter()
+        .map(|l| l.get_ref())
+        .collect();
+    let first = levels.first().and_then(|level| at(level.name()));
+    let smallest = levels.first().and_then(|level| size(level));
+    let mut points = Vec::new();
+    for level in levels {
+        let own = at(level.name());
+        points.extend(size(level).zip(own));
+        let speed_up = own.zip(first).map(|(own, first)| own / first);
+        let ratio = size(level).zip(smallest).map(|(own, first)| own / first);
+        let efficiency = speed_up.zip(ratio).map(|(own, ratio)| own / ratio);
+        let mut row = row.to_vec();
+        row.push(level.name().to_owned());
+        row.extend([own, speed_up, efficiency].map(shown));
+        rows.push(row);
+    }
+    points
+}
+
+/// How much of what scales a level is: its number, or its CPUs.
+fn size(level: &Level) -> Option<f64> {
+    let cpus = level.bundle().and_then(|bundle| bundle.host.get("cpus"));
+    let cpus = cpus.and_then(|cpus| dyno_core::factors::number(&cpus.to_string()));
+    cpus.or_else(|| dyno_core::factors::number(level.name()))
+}
+
+/// The law that the points follow, in a sentence; nothing where there are too few.
+fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
+    if points.len() < SCALABILITY_MIN {
+        return None;
+    }
+    let of = match cell {
+        "" => String::new(),
+        cell => format!(" of {cell}"),
+    };
+    if gives_memory(factor) {
+        return Some(format!(
+            "No law of scalability is fitted{of}: memory grows with the level while the data stay, \
+             so that the speed-up is also that of a cache."
+        ));
+    }
+    let least = points.iter().map(|(n, _)| *n).fold(f64::INFINITY, f64::min);
+    let units: Vec<(f64, f64)> = points.iter().map(|(n, x)| (n / least, *x)).collect();
+    let fit = scalability(&units)?;
+    Some(told(&fit, &of, least, factor.name.get_ref()))
+}
+
+fn told(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
+    let peak = match fit.peak() {
+        Some(peak) => format!("highest at {} {over}", shown(Some(peak * least))),
+        None => "without a highest point".to_owned(),
+    };
+    format!(
+        "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it misses a \
+         point by {:.0} % at most.",
+        fit.contention,
+        fit.coherence,
+        fit.misses_by * 100.0
+    )
+}
+
+/// Whether the factor's levels give a server more memory.
+fn gives_memory(factor: &Factor) -> bool {
+    let is_memory = |name: &str| MEMORY.contains(&name);
+    let levels = factor.levels.get_ref().iter();
+    let mut bundles = levels.filter_map(|level| level.get_ref().bundle());
+    let by_setting = factor.setting.as_deref().is_some_and(is_memory);
+    by_setting
+        || bundles.any(|bundle| {
+            let memory = |value: &Scalar| !value.to_string().is_empty();
+            bundle.host.get("memory").is_some_and(memory)
+                || bundle.set.keys().any(|name| is_memory(name))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factor(levels: &str) -> Experiment {
+        let text = format!(
+            "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+             [[factor]]\nname = 'size'\napplies = 'start'\nlevels = {levels}\n"
+        );
+        Experiment::parse("x", &text, None).unwrap()
+    }
+
+    #[test]
+    fn a_law_is_told_where_only_one_thing_grows() {
+        let sizes = "[{ name = 'a', host = { cpus = 1 } }, { name = 'b', host = { cpus = 2 } }]";
+        let cpus = factor(sizes);
+        assert_eq!(
+            size(cpus.factors[0].levels.get_ref()[1].get_ref()),
+            Some(2.0)
+        );
+        let linear: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0].map(|n| (n, n * 50.0)).into();
+        let law = |of: &Experiment, points: &[(f64, f64)]| law(&of.factors[0], "fs ext4", points);
+        let told = law(&cpus, &linear).unwrap();
+        assert!(told.contains("of fs ext4: contention 0.000"), "{told}");
+        assert!(law(&cpus, &linear[..3]).is_none());
+        let both = "[{ name = 'a', host = { cpus = 1, memory = '1G' } }]";
+        assert!(law(&factor(both), &linear).unwrap().contains("No law"));
+    }
+}
