@@ -5,6 +5,7 @@ mod digests;
 mod ledger;
 mod parts;
 mod roles;
+mod plans;
 mod statements;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,7 @@ pub use digests::{DigestSummary, DigestsSummary};
 pub use ledger::LedgerEntry;
 pub use parts::{Against, PartSummary};
 pub use roles::RoleSummary;
+pub use plans::{Access, StatementPlan};
 pub use statements::StatementSummary;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
@@ -94,6 +96,9 @@ pub struct RunSummary {
     /// What each shape of statement took, most of the time first; empty unless asked for.
     #[serde(default)]
     pub statements: Vec<StatementSummary>,
+    /// How the server meant to execute statements; empty unless asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<StatementPlan>,
     /// The parts of a load that changed over time, each judged; empty where it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartSummary>,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Problems, nearest};
 use crate::file::{
-    Applies, Bundle, Data, Experiment, Factor, Level, Load, OneOrMany, Reset, Scalar, Server,
+    Applies, Bundle, Data, Experiment, Explain, Factor, Level, Load, OneOrMany, Reset, Scalar, Server,
     Values,
 };
 
@@ -44,11 +44,25 @@ pub struct Effective {
     pub commands: Vec<String>,
     /// What is kept of them.
     pub output: BTreeMap<String, String>,
+    /// Figures of each shape of statement are kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub statements: bool,
+    /// Statements whose plans are kept; `all` stands for those of the load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub explain: Vec<String>,
     /// Names of prices, which make no trial another.
     #[serde(skip)]
     pub prices: Vec<String>,
     /// What is put back before.
     pub reset: Reset,
+}
+
+fn explained(experiment: &Experiment) -> Vec<String> {
+    match &experiment.explain {
+        None | Some(Explain::All(false)) => Vec::new(),
+        Some(Explain::All(true)) => vec!["all".to_owned()],
+        Some(Explain::Statements(all)) => all.all().to_vec(),
+    }
 }
 
 /// Whether a plain level of this factor says something.
@@ -160,6 +174,8 @@ pub(crate) fn resolve(
         data: experiment.data.clone(),
         load: experiment.load.clone(),
         reset: experiment.reset.clone(),
+        statements: experiment.observe.statements,
+        explain: explained(experiment),
         ..Effective::default()
     };
     let mut merge = Merge {

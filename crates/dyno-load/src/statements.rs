@@ -2,6 +2,7 @@
 //! and which names they mention. And how many of all changed nothing or ended transactions.
 
 mod comments;
+mod examples;
 mod literals;
 mod names;
 mod purpose;

@@ -5,6 +5,7 @@
 pub mod builtins;
 pub mod calibration;
 mod digests;
+mod explain;
 mod error;
 mod job;
 mod ledger;
@@ -17,7 +18,9 @@ mod sink;
 mod summary;
 mod workload;
 
+pub use dyno_observe::has_plan;
 pub use error::{Result, RunError};
+pub use explain::ALL as EXPLAIN_ALL;
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
 pub use measure::{Measured, Watch, measure};
 pub use recording::{Hidden, Recording, civil, new_name, sorted, try_file};

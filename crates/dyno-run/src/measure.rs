@@ -133,6 +133,8 @@ impl Watch {
     ) -> (RunSummary, Result<()>) {
         let digests = self.digests.map(Reader::finish);
         let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
+        let asked = &request.plan.record.explain;
+        summary.plans = crate::explain::plans(ready, asked, &outcome.shapes);
         summary.digests = digests.map(|told| crate::digests::matched(told, &summary, ready));
         let known = !outcome.workers.iter().any(|worker| worker.stuck);
         let compare = |before: Before| before.compare(ready, known, sinks);

@@ -41,6 +41,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         note: parsed.value("note").unwrap_or_default().to_owned(),
         factors: factors(parsed)?,
         statements: parsed.has("statements"),
+        explain: explained(parsed)?,
         claim: choice(parsed, "claim", "in-memory, on-disk, cold, warm")?,
         expected: expected
             .into_iter()
@@ -77,6 +78,21 @@ pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(usage(format!(
             "--factor: every run has the factor '{name}' by itself, which is what it was made with"
+        ))),
+    }
+}
+
+/// The statements of `--explain`.
+fn explained(parsed: &Parsed) -> Result<Vec<String>> {
+    let all: Vec<String> = parsed.values("explain").map(str::to_owned).collect();
+    let wrong = all
+        .iter()
+        .find(|what| *what != dyno_run::EXPLAIN_ALL && !dyno_run::has_plan(what));
+    match wrong {
+        None => Ok(all),
+        Some(what) => Err(usage(format!(
+            "--explain '{what}': expected all, for the statements of the run, or a statement such \
+             as 'SELECT …'"
         ))),
     }
 }

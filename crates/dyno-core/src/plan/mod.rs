@@ -162,6 +162,10 @@ pub struct RecordPlan {
     /// Whether to keep figures of each shape of statement.
     #[serde(default)]
     pub statements: bool,
+    /// Statements whose plans the server is asked for after the run; `all` stands for those of the
+    /// run.
+    #[serde(default)]
+    pub explain: Vec<String>,
     /// Percentiles to show, in percent.
     pub percentiles: Vec<f64>,
     /// Whether to run although it is known before that the run will be refused.
@@ -190,6 +194,7 @@ impl Default for RecordPlan {
             note: String::new(),
             factors: Factors::new(),
             statements: false,
+            explain: Vec::new(),
             percentiles: vec![50.0, 95.0, 99.0, 99.9],
             force: false,
             gate: false,

@@ -46,9 +46,9 @@ pub struct Experiment {
     /// What is put back before trials.
     #[serde(default)]
     pub reset: Reset,
-    /// How often what is observed: an interval by observer.
+    /// What is observed beside the usual.
     #[serde(default)]
-    pub observe: BTreeMap<String, Time>,
+    pub observe: Observe,
     /// Small operations at a fixed rate.
     #[serde(default, rename = "probe")]
     pub probes: Vec<Probe>,
@@ -71,9 +71,9 @@ pub struct Experiment {
     /// The highest rate that keeps a limit, in place of a fixed load: "max rate with p99 < 10ms".
     #[schemars(with = "Option<String>")]
     pub search: Option<Spanned<String>>,
-    /// Whether statements' execution plans are kept with each trial.
-    #[serde(default)]
-    pub explain: bool,
+    /// Of which statements the server's plans are kept with each trial: `true` for those of the
+    /// load.
+    pub explain: Option<Explain>,
     /// Smaller versions of the experiment: values by dotted key.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
@@ -81,6 +81,28 @@ pub struct Experiment {
     /// Whether it was read in one of its scales.
     #[serde(skip)]
     pub is_scaled: bool,
+}
+
+/// What is observed beside the usual: all else is, once a second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observe {
+    /// Rate, rows and latency of each shape of statement, and the server's digests.
+    #[serde(default)]
+    pub statements: bool,
+}
+
+/// Of which statements the server's plans are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected true, a statement or a list of statements"
+)]
+pub enum Explain {
+    /// Of those of the load, or of none.
+    All(bool),
+    /// Of these.
+    Statements(OneOrMany<String>),
 }
 
 /// A server, whole or what a level changes of it.

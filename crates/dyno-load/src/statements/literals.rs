@@ -132,7 +132,7 @@ fn number(text: &str) -> usize {
 }
 
 /// The length of a text in quotes, which are doubled within it, or escaped.
-fn quoted(text: &str, quote: char, escapes: bool) -> usize {
+pub(super) fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         if c == '\\' && escapes {
@@ -148,7 +148,7 @@ fn quoted(text: &str, quote: char, escapes: bool) -> usize {
 }
 
 /// The length of a text between `$tag$` and the same again.
-fn dollars(text: &str) -> Option<usize> {
+pub(super) fn dollars(text: &str) -> Option<usize> {
     let tag = &text[..2 + text[1..].find('$')?];
     let plain = tag[1..tag.len() - 1]
         .chars()

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Outcome, OutcomeKind, PipedResult, StatementId, TransactionStep};
+use dyno_core::db::{Outcome, Param, OutcomeKind, PipedResult, StatementId, TransactionStep};
 use dyno_core::interval::Latencies;
 use dyno_core::session::Request;
 
+use super::examples;
 use super::literals::{Literals, shape};
 
 /// So many shapes are told apart; what comes later is of the last.
@@ -29,6 +30,10 @@ pub struct ShapeFigures {
     pub rows: u64,
     /// Of the others, from sending one to having its answer.
     pub latencies: Latencies,
+    /// The first of them with its values, if it is not too long.
+    pub example: Option<Box<str>>,
+    /// The text that was prepared.
+    prepared: Option<Box<str>>,
 }
 
 /// The shapes that a worker has met.
@@ -70,13 +75,28 @@ impl Shapes {
     pub(crate) fn begin(&mut self, own: &mut OwnShapes, request: &Request<'_>, at: Nanos) {
         own.under_way = None;
         let shape = match *request {
-            Request::Query(sql) => self.of(sql),
-            Request::Execute(statement, _) => match own.find(statement) {
-                Some(shape) => shape,
+            Request::Query(sql) => {
+                let shape = self.of(sql);
+                let figures = &mut self.figures[shape as usize];
+                if figures.example.is_none() {
+                    figures.example = examples::of_text(sql);
+                }
+                shape
+            }
+            Request::Execute(statement, params) => match own.find(statement) {
+                Some(shape) => {
+                    self.exemplify(shape, params);
+                    shape
+                }
                 None => return,
             },
             Request::Prepare(sql, _) => {
-                own.prepares = Some(self.of(sql));
+                let shape = self.of(sql);
+                let figures = &mut self.figures[shape as usize];
+                if figures.prepared.is_none() {
+                    figures.prepared = examples::of_text(sql);
+                }
+                own.prepares = Some(shape);
                 return;
             }
             Request::Transaction(step) => self.of(match step {
@@ -92,6 +112,19 @@ impl Shapes {
             Request::Recover | Request::CloseStatement(_) | Request::NextResult => return,
         };
         own.under_way = Some((shape, at));
+    }
+
+    /// Keeps the first execution of a prepared statement as its example.
+    fn exemplify(&mut self, shape: u32, params: &[&Param]) {
+        let literals = self.literals;
+        let figures = self.figures.get_mut(shape as usize);
+        let Some(figures) = figures.filter(|figures| figures.example.is_none()) else {
+            return;
+        };
+        // One that could not be filled once is not tried again.
+        if let Some(text) = figures.prepared.take() {
+            figures.example = examples::filled(&text, params, literals);
+        }
     }
 
     /// It has ended, in the measurement or not.
@@ -151,6 +184,7 @@ impl Shapes {
             own.errors += theirs.errors;
             own.rows += theirs.rows;
             own.latencies.merge(&theirs.latencies);
+            own.example = own.example.take().or(theirs.example);
         }
     }
 

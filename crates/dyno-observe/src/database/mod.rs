@@ -3,6 +3,7 @@
 
 mod build;
 mod digests;
+mod explain;
 mod moves;
 mod mysql;
 mod others;
@@ -26,6 +27,7 @@ use dyno_drivers::Control;
 use crate::process::Claim;
 use crate::sink::{SampleBuffer, Sink, fact};
 pub use digests::Digests;
+pub use explain::{explain, has_plan};
 pub use watch::setting_query;
 pub(crate) use watch::{Watch, watch};
 

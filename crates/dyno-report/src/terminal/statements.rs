@@ -20,6 +20,7 @@ const STATEMENT_MIN: usize = 20;
 pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     let Some(first) = run.statements.first() else {
         digests(run, full, page);
+        plans(run, full, page);
         return;
     };
     let listed = if full { usize::MAX } else { LISTED_MAX };
@@ -83,6 +84,39 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
     }
     digests(run, full, page);
+    plans(run, full, page);
+}
+
+/// How the server meant to execute each shape; in full in its own words.
+fn plans(run: &RunSummary, full: bool, page: &mut Page) {
+    let mut label = "plans";
+    let listed = if full { usize::MAX } else { LISTED_MAX };
+    for plan in run.plans.iter().take(listed) {
+        let rows = match plan.accesses.is_empty() {
+            true => String::new(),
+            false => format!("; rows {}", plan.rows_words()),
+        };
+        let text = format!("{}{rows}", plan.words());
+        let ink = match plan.why_not.is_empty() {
+            true => Ink::Plain,
+            false => Ink::Warning,
+        };
+        page.row(std::mem::take(&mut label), ink, &text);
+        let shape = match full {
+            true => plan.shape.clone(),
+            false => cut(&plan.shape, page.body_width().saturating_sub(2)),
+        };
+        page.row("", Ink::Faint, &shape);
+        if full {
+            for line in plan.text.lines() {
+                page.row("", Ink::Faint, line);
+            }
+        }
+    }
+    let left = run.plans.len().saturating_sub(listed);
+    if left > 0 {
+        page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
+    }
 }
 
 /// The median and the highest percentile that is carried, by their places.

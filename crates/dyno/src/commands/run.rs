@@ -83,7 +83,7 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         given.fits(declared.as_deref(), &parsed)?;
     }
     let own = own_options(declared.as_deref(), &parsed)?;
-    loaded.job.shapes = parsed.has("statements");
+    loaded.job.shapes = keeps_shapes(&parsed);
     if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
@@ -256,7 +256,7 @@ impl<'a> Request<'a> {
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             // What a check prints is its result.
             canned: false,
-            shapes: first.has("statements"),
+            shapes: keeps_shapes(first),
             quiet_scripts: self.command != "check",
             sysbench: false,
             log: |_, _| {},
@@ -485,4 +485,10 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
         None => options_help(command),
     });
     text
+}
+
+/// Whether figures of each shape of statement are kept: to be shown, or to have examples.
+fn keeps_shapes(parsed: &Parsed) -> bool {
+    let all = |what: &str| what == dyno_run::EXPLAIN_ALL;
+    parsed.has("statements") || parsed.values("explain").any(all)
 }

@@ -63,8 +63,9 @@ const OUTPUT: &str = "Output";
 
 /// Those of [`RUN`] that say how a load is driven, measured or judged: commands that make, check or
 /// drop tables have no use for them.
-const OF_RUNS: [&str; 18] = [
+const OF_RUNS: [&str; 19] = [
     "statements",
+    "explain",
     "rate",
     "arrivals",
     "latency-limit",
@@ -85,10 +86,11 @@ const OF_RUNS: [&str; 18] = [
 ];
 
 /// Those that are about what came of a run, of which a calibration has nothing.
-const OF_RESULTS: [&str; 13] = [
+const OF_RESULTS: [&str; 14] = [
     "ladder",
     "in-one-run",
     "statements",
+    "explain",
     "note",
     "factor",
     "claim",
@@ -400,6 +402,13 @@ pub const RUN: &[Opt] = &[
         "statements",
         None,
         "rate, rows, errors and latency of each shape of statement as well",
+    ),
+    opt(
+        OUTPUT,
+        "explain",
+        Some("WHAT"),
+        "after the run, the server's plan of each shape of statement (all), or of a statement; \
+         may be repeated",
     ),
     opt(
         OUTPUT,

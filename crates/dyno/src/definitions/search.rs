@@ -37,7 +37,7 @@ pub const OF_SEARCHES: &[Opt] = &[
 
 /// Options of a run that a search decides itself, or that would mean nothing to it, with what is
 /// said of them.
-pub const NOT_OF_SEARCHES: [(&str, &str); 14] = [
+pub const NOT_OF_SEARCHES: [(&str, &str); 15] = [
     ("rate", "--from says where it begins"),
     ("latency-limit", "the promise has it"),
     ("ladder", "'max sessions with …' looks for sessions"),
@@ -57,6 +57,10 @@ pub const NOT_OF_SEARCHES: [(&str, &str); 14] = [
     ),
     ("ramp-up", "--warmup has each trial settle"),
     ("verbose", "`dyno show RUN -v` tells all of a trial"),
+    (
+        "explain",
+        "`dyno run --explain` at the rate that was found has plans",
+    ),
     (
         "statements",
         "`dyno run --statements` at the rate that was found has them",

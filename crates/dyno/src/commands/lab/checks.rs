@@ -111,12 +111,6 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if experiment.search.is_some() {
         say("search");
     }
-    if experiment.explain {
-        say("explain");
-    }
-    if !experiment.observe.is_empty() {
-        say("[observe]");
-    }
     let cells = experiment.cells();
     let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
     let many = |cell: &Cell| {

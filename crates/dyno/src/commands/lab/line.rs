@@ -47,6 +47,12 @@ pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Opt
     for (name, level) in &cell.levels {
         put("factor", format!("{name}={level}"));
     }
+    if cell.effective.statements {
+        line.push("--statements".to_owned());
+    }
+    for what in &cell.effective.explain {
+        line.extend(["--explain".to_owned(), what.clone()]);
+    }
     line.push("--quiet".to_owned());
     line.extend(options(&run_options(load, data)));
     Some(line)

@@ -8,6 +8,7 @@ mod host;
 mod images;
 mod line;
 mod plan;
+mod plans;
 mod plots;
 mod progress;
 mod report;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::figures::{self, Done};
 use super::tables::{self, Made};
-use super::{plots, status};
+use super::{plans, plots, status};
 use crate::commands::report::compared;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -100,11 +100,16 @@ impl<'a> Found<'a> {
         let (plots, wrong) = plots::plots(experiment, &done);
         let mut tables = tables::tables(experiment, &done);
         tables.extend(wrong.into_iter().map(Made::Not));
+        let mut answer = answer(&effects);
+        if let Some((sheet, told)) = plans::plans(&done) {
+            tables.push(Made::Sheet(sheet));
+            answer.push(told);
+        }
         Self {
             stored,
             again: false,
             why: why(&done),
-            answer: answer(&effects),
+            answer,
             found: effects,
             claims: experiment.judge(&measured),
             tables,

@@ -102,6 +102,9 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
         own.push(("factor", Some(format!("{name}={level}"))));
     }
     own.extend(record.statements.then_some(("statements", None)));
+    for what in &record.explain {
+        own.push(("explain", Some(what.clone())));
+    }
     let pair = |name: &str, value: &str| Some(format!("{name}={value}"));
     for setting in &record.expected {
         own.push(("expect", pair(&setting.name, &setting.value)));

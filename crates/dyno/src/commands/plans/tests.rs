@@ -49,6 +49,7 @@ fn a_drive_comes_back_as_it_was() {
 fn what_is_recorded_and_drawn_comes_back_as_it_was() {
     let plan = RecordPlan {
         statements: true,
+        explain: vec!["all".to_owned(), "SELECT 1".to_owned()],
         file: Some("a b/dyno.db".into()),
         observe: true,
         ledger: Compared::Whole,

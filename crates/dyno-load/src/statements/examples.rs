@@ -1,0 +1,120 @@
+//! A statement of a shape as it was sent, with its values: what a server can be asked the plan of.
+
+use dyno_core::db::{Param, ParamValue};
+
+use super::comments::comment;
+use super::literals::{Literals, dollars, quoted};
+
+/// Longer texts are no examples: rows that are inserted by the thousand have no plan worth it.
+pub(super) const TEXT_MAX: usize = 16_384;
+
+/// The text of a statement, if it is not too long.
+pub(super) fn of_text(sql: &[u8]) -> Option<Box<str>> {
+    let text = (sql.len() <= TEXT_MAX).then(|| std::str::from_utf8(sql).ok())?;
+    text.map(Into::into)
+}
+
+/// A prepared statement with values in place of its parameters; `None` where they do not fit, or
+/// become too long.
+pub(super) fn filled(sql: &str, params: &[&Param], literals: Literals) -> Option<Box<str>> {
+    let is_mysql = literals == Literals::Mysql;
+    let numbered = !is_mysql && sql.contains("$1");
+    let mut out = String::with_capacity(sql.len() + 16 * params.len());
+    let mut used = 0;
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let number = rest[first.len_utf8()..]
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len() - first.len_utf8());
+        let length = match first {
+            '\'' | '"' => quoted(rest, first, is_mysql),
+            '`' => quoted(rest, first, false),
+            '$' if numbered && number > 0 => {
+                let index: usize = rest[1..=number].parse().ok()?;
+                put(params.get(index.checked_sub(1)?)?.value(), literals, &mut out);
+                rest = &rest[1 + number..];
+                continue;
+            }
+            '$' if !is_mysql => dollars(rest).unwrap_or(1),
+            '?' if !numbered => {
+                put(params.get(used)?.value(), literals, &mut out);
+                used += 1;
+                rest = &rest[1..];
+                continue;
+            }
+            _ => comment(rest.as_bytes()).unwrap_or(first.len_utf8()),
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    (out.len() <= TEXT_MAX).then(|| out.into())
+}
+
+fn put(value: ParamValue<'_>, literals: Literals, out: &mut String) {
+    match value {
+        ParamValue::Null => out.push_str("NULL"),
+        ParamValue::Int(value) => *out += &value.to_string(),
+        ParamValue::Double(value) => *out += &format!("{value:e}"),
+        ParamValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                let text = text.replace('\'', "''");
+                let text = match literals {
+                    Literals::Mysql => text.replace('\\', "\\\\"),
+                    Literals::Standard => text,
+                };
+                *out += &format!("'{text}'");
+            }
+            Err(_) => {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                match literals {
+                    Literals::Mysql => *out += &format!("X'{hex}'"),
+                    Literals::Standard => *out += &format!("'\\x{hex}'"),
+                }
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::db::ParamKind;
+
+    use super::*;
+
+    fn int(value: i64) -> Param {
+        let mut param = Param::new(ParamKind::Int, 0);
+        (param.int, param.is_null) = (value, 0);
+        param
+    }
+
+    fn text(value: &str) -> Param {
+        let mut param = Param::new(ParamKind::Bytes, 64);
+        param.bytes[..value.len()].copy_from_slice(value.as_bytes());
+        (param.len, param.is_null) = (value.len() as u32, 0);
+        param
+    }
+
+    #[test]
+    fn values_stand_in_place_of_parameters_alone() {
+        let (seven, words) = (int(7), text("it's \\ so"));
+        let null = Param::new(ParamKind::Int, 0);
+        let all = [&seven, &words, &null];
+        let mysql = "SELECT '?', \"?\" /* ? */ FROM `?` WHERE a = ? AND b = ? AND c <=> ?";
+        assert_eq!(
+            filled(mysql, &all, Literals::Mysql).as_deref(),
+            Some(
+                "SELECT '?', \"?\" /* ? */ FROM `?` WHERE a = 7 AND b = 'it''s \\\\ so' AND c <=> \
+                 NULL"
+            )
+        );
+        let postgres = "SELECT $$ $1 $$, '$2' FROM t WHERE b = $2 AND a = $1 AND j ? 'k'";
+        assert_eq!(
+            filled(postgres, &all, Literals::Standard).as_deref(),
+            Some("SELECT $$ $1 $$, '$2' FROM t WHERE b = 'it''s \\ so' AND a = 7 AND j ? 'k'")
+        );
+        // Fewer values than parameters.
+        assert_eq!(filled("SELECT ?, ?", &all[..1], Literals::Mysql), None);
+        assert_eq!(filled("SELECT $1, $9", &all, Literals::Standard), None);
+        assert_eq!(of_text(&vec![b'x'; TEXT_MAX + 1]), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! How a server means to execute a statement: EXPLAIN, which executes nothing.
+
+use std::time::Duration;
+
+use dyno_core::db::{DbError, Family};
+use dyno_core::redact;
+use dyno_core::summary::{Access, StatementPlan};
+use dyno_drivers::Control;
+use serde_json::Value;
+
+/// Bytes of a plan's text that are kept.
+const TEXT_MAX: usize = 32_768;
+/// What has a plan, by its first word.
+const EXPLAINED: [&str; 8] = [
+    "select", "insert", "update", "delete", "replace", "with", "values", "table",
+];
+
+/// Whether a statement is of a kind that has a plan.
+pub fn has_plan(sql: &str) -> bool {
+    let bare = sql.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let word: String = bare.chars().take_while(char::is_ascii_alphabetic).collect();
+    EXPLAINED.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Asks for the plan of a statement, which is of a shape.
+pub fn explain(
+    control: &mut Control,
+    family: Family,
+    (shape, sql): (&str, &str),
+    timeout: Duration,
+) -> StatementPlan {
+    let sql = sql.trim().trim_end_matches(';');
+    let told = match family {
+        Family::Mysql => mysql(control, sql, timeout),
+        Family::Postgres => postgres(control, sql, timeout),
+        Family::Sqlite => sqlite(control, sql, timeout),
+    };
+    let mut plan = match told {
+        Ok((accesses, text)) => StatementPlan {
+            accesses,
+            text: cut(&redact::text(&text)),
+            ..StatementPlan::default()
+        },
+        Err(error) => StatementPlan {
+            why_not: redact::text(&format!("the server tells no plan: {error}")),
+            ..StatementPlan::default()
+        },
+    };
+    for access in &mut plan.accesses {
+        like_shape(access, shape);
+    }
+    shape.clone_into(&mut plan.shape);
+    plan
+}
+
+type Told = (Vec<Access>, String);
+
+fn text_of(control: &mut Control, sql: &str, timeout: Duration) -> Result<String, DbError> {
+    let rows = control.query(sql, timeout)?;
+    let lines = rows.into_iter().filter_map(|row| row.into_iter().next()?);
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+    /// The columns of EXPLAIN before MySQL 5.6: id, select_type, table, type, possible_keys, key,
+    /// key_len, ref, rows, Extra.
+    const COLUMNS: usize = 10;
+    match text_of(control, &format!("EXPLAIN FORMAT=JSON {sql}"), timeout) {
+        Ok(text) => {
+            let mut accesses = Vec::new();
+            if let Ok(value) = serde_json::from_str(&text) {
+                of_mysql(&value, &mut accesses);
+            }
+            Ok((accesses, text))
+        }
+        Err(error) if control.is_open() => {
+            let rows = control.query(&format!("EXPLAIN {sql}"), timeout);
+            let Ok(rows) = rows else { return Err(error) };
+            let of = |row: &Vec<Option<String>>| {
+                (row.len() == COLUMNS).then(|| Access {
+                    table: row[2].clone().unwrap_or_default(),
+                    how: row[3].clone().unwrap_or_default(),
+                    key: row[5].clone(),
+                    rows: row[8].as_deref().and_then(|rows| rows.parse().ok()),
+                })
+            };
+            let line = |row: &Vec<Option<String>>| {
+                let cells = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL"));
+                cells.collect::<Vec<_>>().join(" | ")
+            };
+            let lines: Vec<String> = rows.iter().map(line).collect();
+            Ok((rows.iter().filter_map(of).collect(), lines.join("\n")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Finds tables wherever they stand: versions nest them in many ways.
+fn of_mysql(value: &Value, accesses: &mut Vec<Access>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| of_mysql(one, accesses)),
+        Value::Object(fields) => {
+            if let Some(table) = fields.get("table_name").and_then(Value::as_str) {
+                let text = |name: &str| fields.get(name).and_then(Value::as_str);
+                let rows = ["rows", "rows_examined_per_scan"];
+                let rows = rows.iter().find_map(|name| fields.get(*name)?.as_f64());
+                let how = text("access_type").unwrap_or_default();
+                accesses.push(Access {
+                    table: table.to_owned(),
+                    how: if is_insert(fields) { "insert" } else { how }.to_owned(),
+                    key: text("key").map(str::to_owned),
+                    rows,
+                });
+            }
+            fields.values().for_each(|one| of_mysql(one, accesses));
+        }
+        _ => {}
+    }
+}
+
+fn is_insert(fields: &serde_json::Map<String, Value>) -> bool {
+    let says = |name: &str| fields.get(name).and_then(Value::as_bool) == Some(true);
+    says("insert") || says("replace")
+}
+
+fn postgres(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+    let text = text_of(control, &format!("EXPLAIN (FORMAT JSON) {sql}"), timeout)?;
+    let mut accesses = Vec::new();
+    if let Ok(value) = serde_json::from_str::<Value>(&text) {
+        let plans = value.as_array().into_iter().flatten();
+        plans.for_each(|plan| of_postgres(&plan["Plan"], &mut accesses));
+    }
+    Ok((accesses, text))
+}
+
+fn of_postgres(node: &Value, accesses: &mut Vec<Access>) {
+    let text = |name: &str| node[name].as_str();
+    let children = || node["Plans"].as_array().into_iter().flatten();
+    if let Some(table) = text("Relation Name") {
+        // The index of a bitmap is a node of its own, below.
+        let below = || children().find_map(|child| child["Index Name"].as_str());
+        accesses.push(Access {
+            table: table.to_owned(),
+            how: text("Node Type").unwrap_or_default().to_owned(),
+            key: text("Index Name").or_else(below).map(str::to_owned),
+            rows: node["Plan Rows"].as_f64(),
+        });
+    }
+    for child in children() {
+        of_postgres(child, accesses);
+    }
+}
+
+fn sqlite(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+    let rows = control.query(&format!("EXPLAIN QUERY PLAN {sql}"), timeout)?;
+    let lines = rows.into_iter().filter_map(|mut row| row.pop()?);
+    let lines: Vec<String> = lines.collect();
+    let accesses = lines.iter().filter_map(|line| of_sqlite(line)).collect();
+    Ok((accesses, lines.join("\n")))
+}
+
+fn of_sqlite(line: &str) -> Option<Access> {
+    let mut words = line.split(' ');
+    let how = words.next().filter(|how| ["SCAN", "SEARCH"].contains(how))?;
+    // Before 3.36 it said SCAN TABLE t.
+    let table = words.find(|word| *word != "TABLE")?;
+    let key = line.split_once("INDEX ").map(|(_, rest)| rest);
+    let key = key.and_then(|rest| rest.split(' ').next());
+    let primary = line.contains("PRIMARY KEY").then_some("PRIMARY KEY");
+    Some(Access {
+        table: table.to_owned(),
+        how: how.to_owned(),
+        key: key.or(primary).map(str::to_owned),
+        rows: None,
+    })
+}
+
+/// Of tables that are one in the shape, names are written as there.
+fn like_shape(access: &mut Access, shape: &str) {
+    let bare = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned() + "N";
+    let table = bare(&access.table);
+    if table.len() == access.table.len() + 1 || !shape.contains(&table) {
+        return;
+    }
+    access.table = table;
+    if let Some(key) = &mut access.key
+        && key.ends_with(|c: char| c.is_ascii_digit())
+    {
+        *key = bare(key);
+    }
+}
+
+fn cut(text: &str) -> String {
+    let end = (0..=TEXT_MAX.min(text.len())).rev();
+    let end = end.into_iter().find(|at| text.is_char_boundary(*at));
+    text[..end.unwrap_or(0)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(accesses: Vec<Access>) -> String {
+        let plan = StatementPlan {
+            accesses,
+            ..StatementPlan::default()
+        };
+        format!("{} ({})", plan.words(), plan.rows_words())
+    }
+
+    #[test]
+    fn tables_are_found_in_what_servers_say() {
+        let of = |text: &str| {
+            let mut found = Vec::new();
+            of_mysql(&serde_json::from_str(text).unwrap(), &mut found);
+            plan(found)
+        };
+        let mariadb = r#"{"query_block": {"select_id": 1, "nested_loop": [{"table":
+            {"table_name": "sbtest3", "access_type": "ref", "key": "k_3", "rows": 182}},
+            {"table": {"table_name": "b", "access_type": "eq_ref", "key": "PRIMARY", "rows": 1}}]}}"#;
+        assert_eq!(of(mariadb), "ref sbtest3.k_3, eq_ref b.PRIMARY (182, 1)");
+        let mysql = r#"{"query_block": {"ordering_operation": {"using_filesort": true, "table":
+            {"table_name": "t", "access_type": "ALL", "rows_examined_per_scan": 99015}}}}"#;
+        assert_eq!(of(mysql), "ALL t (99,015)");
+        let insert = r#"{"query_block": {"table": {"insert": true, "table_name": "t",
+            "access_type": "ALL"}}}"#;
+        assert_eq!(of(insert), "insert t (–)");
+    }
+
+    #[test]
+    fn nodes_of_postgres_have_the_index_of_their_bitmap() {
+        let text = r#"{"Node Type": "Aggregate", "Plans": [{"Node Type": "Bitmap Heap Scan",
+            "Relation Name": "products", "Plan Rows": 178, "Plans": [{"Node Type":
+            "Bitmap Index Scan", "Index Name": "by_month"}]}]}"#;
+        let mut found = Vec::new();
+        of_postgres(&serde_json::from_str(text).unwrap(), &mut found);
+        assert_eq!(plan(found), "Bitmap Heap Scan products.by_month (178)");
+    }
+
+    #[test]
+    fn lines_of_sqlite_are_read_in_all_its_versions() {
+        let of = |line| plan(of_sqlite(line).into_iter().collect());
+        assert_eq!(of("SCAN TABLE t"), "SCAN t (–)");
+        assert_eq!(of("SEARCH t USING COVERING INDEX k_1 (k=?)"), "SEARCH t.k_1 (–)");
+        assert_eq!(
+            of("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"),
+            "SEARCH t.PRIMARY KEY (–)"
+        );
+        assert_eq!(of("USE TEMP B-TREE FOR ORDER BY"), "no table ()");
+    }
+
+    #[test]
+    fn tables_of_one_shape_are_one() {
+        let mut access = Access {
+            table: "sbtest12".to_owned(),
+            key: Some("k_12".to_owned()),
+            ..Access::default()
+        };
+        like_shape(&mut access, "SELECT c FROM sbtestN WHERE k = ?");
+        assert_eq!((access.table.as_str(), access.key.as_deref()), ("sbtestN", Some("k_N")));
+        let mut access = Access {
+            table: "history2".to_owned(),
+            ..Access::default()
+        };
+        like_shape(&mut access, "SELECT c FROM other");
+        assert_eq!(access.table, "history2");
+    }
+
+    #[test]
+    fn what_has_a_plan_is_known_by_its_first_word() {
+        assert!(has_plan("  (SELECT 1)") && has_plan("with x as (select 1) select 1"));
+        assert!(!has_plan("BEGIN") && !has_plan("CALL p()") && !has_plan("bulk load"));
+    }
+}

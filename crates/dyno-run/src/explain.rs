@@ -1,0 +1,66 @@
+//! The server's plans of the run's statements, asked for when the load has ended.
+
+use std::time::Duration;
+
+use dyno_core::redact;
+use dyno_core::summary::StatementPlan;
+use dyno_drivers::Control;
+use dyno_load::{ShapeFigures, shape};
+use dyno_observe::{explain, has_plan};
+
+use crate::job::Ready;
+
+/// What asks for the plans of all shapes.
+pub const ALL: &str = "all";
+/// A server that takes longer to tell a plan is left alone.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// So many shapes have their plans told, those that took most of the time first.
+const SHAPES_MAX: usize = 64;
+
+/// The plans of what was asked for: of the shapes that were executed, and of statements.
+pub(crate) fn plans(ready: &Ready, asked: &[String], shapes: &[ShapeFigures]) -> Vec<StatementPlan> {
+    let Some(connector) = ready.connector.as_ref().filter(|_| !asked.is_empty()) else {
+        return Vec::new();
+    };
+    let literals = ready.literals();
+    let mut wanted: Vec<(String, Option<&str>)> = Vec::new();
+    for one in asked {
+        if one == ALL {
+            let all = shapes.iter().filter(|one| has_plan(&one.shape));
+            let all = all.map(|one| (redact::text(&one.shape), one.example.as_deref()));
+            wanted.extend(all.take(SHAPES_MAX));
+        } else {
+            let own = redact::text(&shape(one.as_bytes(), literals));
+            wanted.push((own, Some(one)));
+        }
+    }
+    let mut control = match Control::connect(connector.as_ref(), TIMEOUT) {
+        Ok(control) => control,
+        Err(error) => {
+            let why = redact::text(&format!("the server could not be asked: {error}"));
+            return wanted.into_iter().map(|(shape, _)| not(shape, &why)).collect();
+        }
+    };
+    let family = connector.family();
+    let plans = wanted
+        .into_iter()
+        .map(|(shape, example)| match example {
+            None => not(
+                shape,
+                "no statement of it was short enough to ask the server about",
+            ),
+            Some(_) if !control.is_open() => not(shape, "the connection to the server was lost"),
+            Some(sql) => explain(&mut control, family, (&shape, sql), TIMEOUT),
+        })
+        .collect();
+    control.close();
+    plans
+}
+
+fn not(shape: String, why: &str) -> StatementPlan {
+    StatementPlan {
+        shape,
+        why_not: why.to_owned(),
+        ..StatementPlan::default()
+    }
+}

@@ -1,0 +1,105 @@
+//! How the server meant to execute statements at each level, and where that changed.
+
+use std::collections::BTreeMap;
+
+use dyno_core::summary::StatementPlan;
+use dyno_report::sheet::Sheet;
+
+use super::figures::Done;
+
+type Levels = BTreeMap<String, String>;
+
+/// A plan of a statement, and the levels of the trials that had it.
+struct Seen<'a> {
+    plan: &'a StatementPlan,
+    levels: Vec<&'a Levels>,
+}
+
+/// The plans by statement; nothing where none were asked for. With it, in a sentence, how many
+/// statements have several.
+pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
+    let mut statements: Vec<(&str, Vec<Seen<'_>>)> = Vec::new();
+    for one in done {
+        let summaries = one.runs.iter().filter_map(|run| run.summary.as_ref());
+        for plan in summaries.flat_map(|summary| &summary.plans) {
+            let known = statements.iter().position(|(shape, _)| *shape == plan.shape);
+            let at = known.unwrap_or_else(|| {
+                statements.push((&plan.shape, Vec::new()));
+                statements.len() - 1
+            });
+            let seen = &mut statements[at].1;
+            let levels = &one.measured.levels;
+            match seen.iter_mut().find(|other| other.plan.words() == plan.words()) {
+                None => seen.push(Seen {
+                    plan,
+                    levels: vec![levels],
+                }),
+                Some(other) if other.levels.contains(&levels) => {}
+                Some(other) => other.levels.push(levels),
+            }
+        }
+    }
+    if statements.is_empty() {
+        return None;
+    }
+    let several = statements.iter().filter(|(_, seen)| seen.len() > 1).count();
+    let told = match (several, statements.len()) {
+        (0, 1) => "The server's plan of the statement is the same at all levels".to_owned(),
+        (0, all) => format!("The server's plans of all {all} statements are the same at all levels"),
+        (some, all) => format!("The server's plan differs between levels for {some} of {all} statements"),
+    };
+    let mut rows = Vec::new();
+    for (shape, seen) in &statements {
+        for one in seen {
+            rows.push(vec![
+                (*shape).to_owned(),
+                one.plan.words(),
+                one.plan.rows_words(),
+                of_levels(one, seen),
+            ]);
+        }
+    }
+    let columns = ["statement", "plan", "rows", "at"];
+    let sheet = Sheet {
+        title: "Plans of statements".to_owned(),
+        about: "How the server meant to execute each shape of statement when the load had ended \
+                (EXPLAIN): the way to each table, with its index, and how many rows it expected to \
+                read there each time. dyno show RUN -v has them in the server's own words."
+            .to_owned(),
+        columns: columns.map(|name| (name.to_owned(), name == "rows")).into(),
+        rows,
+    };
+    Some((sheet, told))
+}
+
+/// At which levels a plan was seen: of the one factor that decides, if there is one.
+fn of_levels(one: &Seen<'_>, all: &[Seen<'_>]) -> String {
+    if all.len() == 1 {
+        return "all levels".to_owned();
+    }
+    let names = one.levels.iter().flat_map(|levels| levels.keys());
+    let decides = |name: &&String| {
+        let own = |seen: &Seen<'_>| -> Vec<String> {
+            let levels = seen.levels.iter().filter_map(|levels| levels.get(*name));
+            levels.cloned().collect()
+        };
+        let mine = own(one);
+        let others = all.iter().filter(|other| !std::ptr::eq(*other, one));
+        others.flat_map(own).all(|level| !mine.contains(&level))
+    };
+    let mut candidates: Vec<&String> = names.collect();
+    candidates.sort();
+    candidates.dedup();
+    if let Some(name) = candidates.into_iter().find(decides) {
+        let mut levels: Vec<&String> = one.levels.iter().filter_map(|l| l.get(name)).collect();
+        levels.sort_by(|one, other| dyno_core::factors::order(one, other));
+        levels.dedup();
+        let levels: Vec<&str> = levels.into_iter().map(String::as_str).collect();
+        return format!("{name}={}", levels.join(", "));
+    }
+    let cells = one.levels.iter().map(|levels| {
+        let levels = levels.iter().map(|(name, level)| format!("{name}={level}"));
+        levels.collect::<Vec<_>>().join(" ")
+    });
+    cells.collect::<Vec<_>>().join("; ")
+}
