@@ -8,7 +8,7 @@ use dyno_core::plan::Plan;
 use dyno_lab::file::Topology;
 use dyno_lab::{Cell, Experiment};
 use dyno_load::StopSignal;
-use dyno_server::{Home, Kind};
+use dyno_server::{Home, Kind, ProxyOptions};
 
 use super::definition::settings;
 use super::host;
@@ -95,8 +95,15 @@ pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     made.ok_or_else(|| anyhow!("no plan can be made of dyno {command}"))
 }
 
+/// The proxy that a server has before it.
+pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
+    let options = server.proxy.as_ref()?;
+    let options = options.iter().map(|(name, value)| (name.as_str(), value.to_string()));
+    Some(ProxyOptions::of(options).map_err(|error| anyhow!("{error}")))
+}
+
 /// The ways to a server of Dyno's own.
-const WAYS: [&str; 3] = ["socket", "tcp", "tls"];
+const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
 /// What the grammar can say and this version does not do.
 pub fn unsupported(experiment: &Experiment) -> Vec<String> {
@@ -121,9 +128,6 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if any(&many) {
         say("a topology of several nodes");
     }
-    if any(&|cell| cell.effective.server.proxy.is_some()) {
-        say("a proxy");
-    }
     if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
         say("a command beside the load");
     }
@@ -136,6 +140,21 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
             "the factor 'path' is the way to the server: {}, not {path}",
             WAYS.join(", ")
         ));
+    }
+    let proxies = |cell: &Cell| proxy(&cell.effective.server);
+    if let Some(Err(why)) = cells.iter().filter_map(proxies).find(Result::is_err) {
+        wrong.push(why.to_string());
+    }
+    let no_proxy = |cell: &&Cell| {
+        let server = &cell.effective.server;
+        cell.effective.path.as_deref() == Some("proxy") && (server.proxy.is_none() || server.url.is_some())
+    };
+    if cells.iter().any(|cell| no_proxy(&cell)) {
+        wrong.push(
+            "the factor 'path' goes by a proxy: [server] of a kind that Dyno starts needs proxy = \
+             { kind = \"haproxy\" }"
+                .to_owned(),
+        );
     }
     if experiment.design.precision.is_some() && experiment.precision().is_none() {
         wrong.push("precision is a share, such as 0.01 or \"1 %\"".to_owned());

@@ -10,7 +10,7 @@ use dyno_core::Clock;
 use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
-use dyno_server::{Held, Home, Lifeline, Online, Reset, Server, Start, drop_page_cache};
+use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use super::definition::{self, Lab, is_of_host};
 use super::{host, line};
@@ -29,6 +29,7 @@ struct Up {
     url: String,
     target: String,
     lifeline: Lifeline,
+    proxy: Option<Proxy>,
     _held: Held,
     undo: Vec<String>,
 }
@@ -109,10 +110,22 @@ impl<'a> Site<'a> {
             Ok(server.url(true)?)
         };
         Ok(Some(match cell.effective.path.as_deref() {
-            Some("tcp") => with_mode(&by_tcp()?, "disable"),
+            Some("tcp" | "direct") => with_mode(&by_tcp()?, "disable"),
+            Some("proxy") => with_mode(&self.by_proxy(&by_tcp()?)?, "disable"),
             Some("tls") => with_mode(&by_tcp()?, "require"),
             _ => up.target.clone(),
         }))
+    }
+
+    /// The URL by TCP with the proxy's port in place of the server's.
+    fn by_proxy(&self, url: &str) -> Result<String> {
+        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
+        let server = self.images.get(&up.image);
+        let (server, proxy) = server
+            .zip(up.proxy.as_ref())
+            .ok_or_else(|| anyhow!("no proxy runs"))?;
+        let own = format!(":{}/", server.port());
+        Ok(url.replacen(&own, &format!(":{}/", proxy.port()), 1))
     }
 
     /// What was done before the trial.
@@ -215,12 +228,17 @@ impl<'a> Site<'a> {
         for setting in &started.unseen {
             self.note_done(&format!("not read back: the server shows no {setting}"));
         }
+        let proxy = match super::checks::proxy(&effective.server) {
+            Some(options) => Some(Proxy::start(server, &options?)?),
+            None => None,
+        };
         self.images.insert(name.to_owned(), server.clone());
         self.up = Some(Up {
             image: name.to_owned(),
             url: server.url(false)?,
             target: format!("server:{name}"),
             lifeline: started.lifeline,
+            proxy,
             _held: held,
             undo: Vec::new(),
         });
@@ -402,7 +420,8 @@ impl<'a> Site<'a> {
 impl Up {
     /// Whether the server has ended by itself.
     fn is_over(&mut self) -> bool {
-        self.lifeline.is_over()
+        let proxy = self.proxy.as_mut();
+        self.lifeline.is_over() || proxy.is_some_and(Proxy::has_ended)
     }
 }
 

@@ -1,0 +1,192 @@
+//! A proxy before a server: HAProxy on loopback, which passes bytes on and ends with Dyno.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::error::{OnPath, Result, failed, usage};
+use crate::process::{confine, give, unprivileged, wait_until};
+use crate::server::Server;
+
+/// So long may it take until it takes connections.
+const BEGIN_LIMIT: Duration = Duration::from_secs(10);
+/// Where it is, beside the search path.
+const PLACES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+/// Lines of what it wrote that are shown when it does not start.
+const LINES: usize = 5;
+
+/// A proxy that runs. It ends when this is dropped, or with Dyno however that ends.
+#[derive(Debug)]
+pub struct Proxy {
+    child: Child,
+    port: u16,
+}
+
+/// What of a proxy can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyOptions {
+    program: PathBuf,
+    threads: u32,
+}
+
+impl ProxyOptions {
+    /// From names and values: `kind = "haproxy"`, `mode = "tcp"`, `threads = 1`.
+    ///
+    /// # Errors
+    /// An option or value that there is not, or no such program on this host.
+    pub fn of<'a>(options: impl Iterator<Item = (&'a str, String)>) -> Result<Self> {
+        let mut threads = 1;
+        let mut kind = None;
+        for (name, value) in options {
+            match (name, value.as_str()) {
+                ("kind", "haproxy") => kind = Some(value),
+                ("mode", "tcp") => {}
+                ("threads", _) => match value.parse() {
+                    Ok(number @ 1..=64) => threads = number,
+                    _ => return usage(format!("the proxy's threads are 1 to 64, not {value}")),
+                },
+                ("kind", _) => {
+                    return usage(format!("the proxy is of kind haproxy, not '{value}'"));
+                }
+                ("mode", _) => {
+                    return usage(format!(
+                        "the proxy's mode is tcp, not '{value}': it passes on what it does not read"
+                    ));
+                }
+                _ => {
+                    return usage(format!(
+                        "a proxy has no option '{name}'; expected kind, mode or threads"
+                    ));
+                }
+            }
+        }
+        if kind.is_none() {
+            return usage("the proxy needs kind = \"haproxy\"");
+        }
+        match program() {
+            Some(program) => Ok(Self { program, threads }),
+            None => failed(
+                "the program haproxy is neither in the search path nor in /usr/sbin: the package \
+                 haproxy has it",
+            ),
+        }
+    }
+}
+
+impl Proxy {
+    /// Starts it before a server, which it reaches by TCP.
+    ///
+    /// # Errors
+    /// It does not start, or takes no connections; with what it wrote.
+    pub fn start(server: &Server, options: &ProxyOptions) -> Result<Self> {
+        let identity = unprivileged()?;
+        let port = free_port()?;
+        let folder = server.folder().path().to_owned();
+        let (file, log) = (folder.join("haproxy.cfg"), folder.join("haproxy.log"));
+        fs::write(&file, configuration(port, server.port(), options.threads)).on("write", &file)?;
+        give(&file, identity)?;
+        let output = File::create(&log).on("write", &log)?;
+        let errors = output.try_clone().on("write", &log)?;
+        let mut command = Command::new(&options.program);
+        command.arg("-db").arg("-f").arg(&file);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        confine(&mut command, identity);
+        let child = command.spawn().on("start", &options.program)?;
+        let mut proxy = Self { child, port };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let answers = wait_until(BEGIN_LIMIT, || {
+            proxy.has_ended() || TcpStream::connect(address).is_ok()
+        });
+        if proxy.has_ended() || !answers {
+            return failed(format!("haproxy does not start: {}", last_lines(&log)));
+        }
+        Ok(proxy)
+    }
+
+    /// Its port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // One that is gone already needs no end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn configuration(port: u16, server: u16, threads: u32) -> String {
+    format!(
+        "global\n    nbthread {threads}\ndefaults\n    mode tcp\n    timeout \
+         connect 5s\n    timeout client 24h\n    timeout server 24h\nlisten database\n    bind \
+         127.0.0.1:{port}\n    server database 127.0.0.1:{server}\n"
+    )
+}
+
+fn program() -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&paths).chain(PLACES.map(PathBuf::from));
+    folders.find_map(|folder| {
+        let path = folder.join("haproxy");
+        path.is_file().then_some(path)
+    })
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    let address = address.on("find a port on", Path::new("127.0.0.1"))?;
+    Ok(address.port())
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(LINES);
+    match lines.is_empty() {
+        true => "it wrote nothing".to_owned(),
+        false => lines[from..].join(" | "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[(&'static str, &str)]) -> String {
+        let options = options.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        match ProxyOptions::of(options) {
+            Ok(own) => format!("{} threads", own.threads),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_no_option_of_a_proxy_is_told() {
+        for (options, told) in [
+            (&[("kind", "proxysql")][..], "of kind haproxy, not 'proxysql'"),
+            (&[("kind", "haproxy"), ("mode", "http")], "mode is tcp, not 'http'"),
+            (&[("kind", "haproxy"), ("port", "1")], "no option 'port'"),
+            (&[("kind", "haproxy"), ("threads", "0")], "threads are 1 to 64"),
+            (&[], "needs kind"),
+        ] {
+            assert!(of(options).contains(told), "{}", of(options));
+        }
+    }
+
+    #[test]
+    fn bytes_are_passed_from_its_port_to_the_server() {
+        let text = configuration(4001, 4002, 2);
+        assert!(text.contains("bind 127.0.0.1:4001\n"), "{text}");
+        assert!(text.contains("server database 127.0.0.1:4002\n"), "{text}");
+    }
+}
