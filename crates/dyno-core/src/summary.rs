@@ -4,8 +4,8 @@
 mod digests;
 mod ledger;
 mod parts;
-mod roles;
 mod plans;
+mod roles;
 mod statements;
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ use crate::threshold::Held;
 pub use digests::{DigestSummary, DigestsSummary};
 pub use ledger::LedgerEntry;
 pub use parts::{Against, PartSummary};
-pub use roles::RoleSummary;
 pub use plans::{Access, StatementPlan};
+pub use roles::RoleSummary;
 pub use statements::StatementSummary;
 
 /// The version of the JSON schema (`docs/schema/run.json`).

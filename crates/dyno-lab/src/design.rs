@@ -346,10 +346,7 @@ impl Experiment {
                     cost.starts += 1;
                 }
             }
-            let load = &cells[trial.cell].effective.load;
-            for time in [&load.warmup, &load.time].into_iter().flatten() {
-                cost.time = cost.time.saturating_add(time.value());
-            }
+            cost.time = cost.time.saturating_add(cells[trial.cell].effective.time());
             cost.time = cost.time.saturating_add(settle);
         }
         if !self.data.none && self.reset.data != Some(ResetData::Empty) {

@@ -1,13 +1,14 @@
 //! From levels to what a trial runs with: bundles, what they are like, what lies beneath.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::error::{Problems, nearest};
 use crate::file::{
-    Applies, Bundle, Data, Experiment, Explain, Factor, Level, Load, OneOrMany, Reset, Scalar, Server,
-    Values,
+    Applies, Bundle, Data, Experiment, Explain, Factor, Level, Load, OneOrMany, Reset, Scalar,
+    Server, Values,
 };
 
 /// A combination of levels, and what it runs with.
@@ -50,6 +51,9 @@ pub struct Effective {
     /// Statements whose plans are kept; `all` stands for those of the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub explain: Vec<String>,
+    /// The promise whose highest load a trial looks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
     /// Names of prices, which make no trial another.
     #[serde(skip)]
     pub prices: Vec<String>,
@@ -62,6 +66,22 @@ fn explained(experiment: &Experiment) -> Vec<String> {
         None | Some(Explain::All(false)) => Vec::new(),
         Some(Explain::All(true)) => vec!["all".to_owned()],
         Some(Explain::Statements(all)) => all.all().to_vec(),
+    }
+}
+
+/// So many runs a search takes, about: four votes on each of eight loads, ten that confirm the
+/// answer, and the run at the load that was found.
+const SEARCH_RUNS: u32 = 43;
+
+impl Effective {
+    /// How long a trial is under load, warm-ups included, by what the file says.
+    pub fn time(&self) -> Duration {
+        let times = [&self.load.warmup, &self.load.time].into_iter().flatten();
+        let run: Duration = times.map(|time| time.value()).sum();
+        match self.search {
+            Some(_) => run.saturating_mul(SEARCH_RUNS),
+            None => run,
+        }
     }
 }
 
@@ -176,6 +196,10 @@ pub(crate) fn resolve(
         reset: experiment.reset.clone(),
         statements: experiment.observe.statements,
         explain: explained(experiment),
+        search: experiment
+            .search
+            .as_ref()
+            .map(|search| search.get_ref().clone()),
         ..Effective::default()
     };
     let mut merge = Merge {

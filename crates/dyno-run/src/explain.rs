@@ -18,7 +18,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const SHAPES_MAX: usize = 64;
 
 /// The plans of what was asked for: of the shapes that were executed, and of statements.
-pub(crate) fn plans(ready: &Ready, asked: &[String], shapes: &[ShapeFigures]) -> Vec<StatementPlan> {
+pub(crate) fn plans(
+    ready: &Ready,
+    asked: &[String],
+    shapes: &[ShapeFigures],
+) -> Vec<StatementPlan> {
     let Some(connector) = ready.connector.as_ref().filter(|_| !asked.is_empty()) else {
         return Vec::new();
     };
@@ -38,7 +42,10 @@ pub(crate) fn plans(ready: &Ready, asked: &[String], shapes: &[ShapeFigures]) ->
         Ok(control) => control,
         Err(error) => {
             let why = redact::text(&format!("the server could not be asked: {error}"));
-            return wanted.into_iter().map(|(shape, _)| not(shape, &why)).collect();
+            return wanted
+                .into_iter()
+                .map(|(shape, _)| not(shape, &why))
+                .collect();
         }
     };
     let family = connector.family();

@@ -5,8 +5,8 @@
 pub mod builtins;
 pub mod calibration;
 mod digests;
-mod explain;
 mod error;
+mod explain;
 mod job;
 mod ledger;
 mod measure;

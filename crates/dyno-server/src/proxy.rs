@@ -163,7 +163,9 @@ mod tests {
     use super::*;
 
     fn of(options: &[(&'static str, &str)]) -> String {
-        let options = options.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let options = options
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()));
         match ProxyOptions::of(options) {
             Ok(own) => format!("{} threads", own.threads),
             Err(error) => error.to_string(),
@@ -173,10 +175,19 @@ mod tests {
     #[test]
     fn what_is_no_option_of_a_proxy_is_told() {
         for (options, told) in [
-            (&[("kind", "proxysql")][..], "of kind haproxy, not 'proxysql'"),
-            (&[("kind", "haproxy"), ("mode", "http")], "mode is tcp, not 'http'"),
+            (
+                &[("kind", "proxysql")][..],
+                "of kind haproxy, not 'proxysql'",
+            ),
+            (
+                &[("kind", "haproxy"), ("mode", "http")],
+                "mode is tcp, not 'http'",
+            ),
             (&[("kind", "haproxy"), ("port", "1")], "no option 'port'"),
-            (&[("kind", "haproxy"), ("threads", "0")], "threads are 1 to 64"),
+            (
+                &[("kind", "haproxy"), ("threads", "0")],
+                "threads are 1 to 64",
+            ),
             (&[], "needs kind"),
         ] {
             assert!(of(options).contains(told), "{}", of(options));

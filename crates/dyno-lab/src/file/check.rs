@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use dyno_core::factors::parse_factor;
-use dyno_core::threshold::Threshold;
 
 use super::{Experiment, Factor, Level, OneOrMany, Where};
 use crate::error::{Problems, nearest};
@@ -43,14 +42,24 @@ fn search(experiment: &Experiment, problems: &mut Problems) {
     let Some(search) = &experiment.search else {
         return;
     };
-    let example = "expected for example \"max rate with p99 < 10ms\"";
-    match search.get_ref().strip_prefix("max rate with ") {
-        None => problems.add(Some(search.span()), format!("no search; {example}")),
-        Some(limit) => {
-            if let Err(why) = limit.parse::<Threshold>() {
-                problems.add(Some(search.span()), format!("{why}; {example}"));
-            }
-        }
+    let known = ["max rate with ", "max sessions with "];
+    if !known
+        .iter()
+        .any(|begin| search.get_ref().starts_with(begin))
+    {
+        let what = "no search; expected for example \"max rate with p99 < 10ms\" or \"max \
+                    sessions with p95 < 20ms\"";
+        problems.add(Some(search.span()), what);
+    }
+    let own = if search.get_ref().starts_with("max rate") {
+        "rate"
+    } else {
+        "sessions"
+    };
+    let factors = experiment.factors.iter().map(|factor| &factor.name);
+    for name in factors.filter(|name| name.get_ref() == own) {
+        let what = format!("'{own}' is what `search` looks for, so it cannot be a factor");
+        problems.add(Some(name.span()), what);
     }
 }
 

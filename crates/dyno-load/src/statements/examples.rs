@@ -31,7 +31,11 @@ pub(super) fn filled(sql: &str, params: &[&Param], literals: Literals) -> Option
             '`' => quoted(rest, first, false),
             '$' if numbered && number > 0 => {
                 let index: usize = rest[1..=number].parse().ok()?;
-                put(params.get(index.checked_sub(1)?)?.value(), literals, &mut out);
+                put(
+                    params.get(index.checked_sub(1)?)?.value(),
+                    literals,
+                    &mut out,
+                );
                 rest = &rest[1 + number..];
                 continue;
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Outcome, Param, OutcomeKind, PipedResult, StatementId, TransactionStep};
+use dyno_core::db::{Outcome, OutcomeKind, Param, PipedResult, StatementId, TransactionStep};
 use dyno_core::interval::Latencies;
 use dyno_core::session::Request;
 

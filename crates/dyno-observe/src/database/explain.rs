@@ -161,7 +161,9 @@ fn sqlite(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, D
 
 fn of_sqlite(line: &str) -> Option<Access> {
     let mut words = line.split(' ');
-    let how = words.next().filter(|how| ["SCAN", "SEARCH"].contains(how))?;
+    let how = words
+        .next()
+        .filter(|how| ["SCAN", "SEARCH"].contains(how))?;
     // Before 3.36 it said SCAN TABLE t.
     let table = words.find(|word| *word != "TABLE")?;
     let key = line.split_once("INDEX ").map(|(_, rest)| rest);
@@ -177,7 +179,11 @@ fn of_sqlite(line: &str) -> Option<Access> {
 
 /// Of tables that are one in the shape, names are written as there.
 fn like_shape(access: &mut Access, shape: &str) {
-    let bare = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned() + "N";
+    let bare = |name: &str| {
+        name.trim_end_matches(|c: char| c.is_ascii_digit())
+            .to_owned()
+            + "N"
+    };
     let table = bare(&access.table);
     if table.len() == access.table.len() + 1 || !shape.contains(&table) {
         return;
@@ -241,7 +247,10 @@ mod tests {
     fn lines_of_sqlite_are_read_in_all_its_versions() {
         let of = |line| plan(of_sqlite(line).into_iter().collect());
         assert_eq!(of("SCAN TABLE t"), "SCAN t (–)");
-        assert_eq!(of("SEARCH t USING COVERING INDEX k_1 (k=?)"), "SEARCH t.k_1 (–)");
+        assert_eq!(
+            of("SEARCH t USING COVERING INDEX k_1 (k=?)"),
+            "SEARCH t.k_1 (–)"
+        );
         assert_eq!(
             of("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"),
             "SEARCH t.PRIMARY KEY (–)"
@@ -257,7 +266,10 @@ mod tests {
             ..Access::default()
         };
         like_shape(&mut access, "SELECT c FROM sbtestN WHERE k = ?");
-        assert_eq!((access.table.as_str(), access.key.as_deref()), ("sbtestN", Some("k_N")));
+        assert_eq!(
+            (access.table.as_str(), access.key.as_deref()),
+            ("sbtestN", Some("k_N"))
+        );
         let mut access = Access {
             table: "history2".to_owned(),
             ..Access::default()

@@ -98,7 +98,9 @@ pub fn plan_of(line: Vec<String>) -> Result<Plan> {
 /// The proxy that a server has before it.
 pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
     let options = server.proxy.as_ref()?;
-    let options = options.iter().map(|(name, value)| (name.as_str(), value.to_string()));
+    let options = options
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_string()));
     Some(ProxyOptions::of(options).map_err(|error| anyhow!("{error}")))
 }
 
@@ -115,8 +117,12 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if !experiment.disturbances.is_empty() {
         say("[[disturb]]");
     }
-    if experiment.search.is_some() {
-        say("search");
+    if let Some(why) = experiment
+        .search
+        .as_ref()
+        .and_then(|search| super::search::check(search.get_ref()))
+    {
+        return vec![why];
     }
     let cells = experiment.cells();
     let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
@@ -147,7 +153,8 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     }
     let no_proxy = |cell: &&Cell| {
         let server = &cell.effective.server;
-        cell.effective.path.as_deref() == Some("proxy") && (server.proxy.is_none() || server.url.is_some())
+        cell.effective.path.as_deref() == Some("proxy")
+            && (server.proxy.is_none() || server.url.is_some())
     };
     if cells.iter().any(|cell| no_proxy(&cell)) {
         wrong.push(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
+use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured};
 use dyno_results::{Results, Scope, TrialRow, TrialState, Tried};
 use dyno_stats::intervals::mean_interval_correlated;
@@ -18,6 +19,24 @@ const COSTS: [(&str, &str); 5] = [
     ("redo log", "redo_per_event"),
     ("write-ahead log", "redo_per_event"),
 ];
+
+/// The figure that an experiment is about: what its trials look for, else the rate.
+pub fn subject(experiment: &Experiment) -> &'static str {
+    match &experiment.search {
+        None => "rate",
+        Some(text) if super::search::is_of_sessions(text.get_ref()) => "sessions",
+        Some(_) => "offered",
+    }
+}
+
+/// What a subject is called.
+pub fn subject_words(subject: &str) -> &str {
+    match subject {
+        "sessions" => "sessions that keep the promise",
+        "offered" => "rate that keeps the promise",
+        other => other,
+    }
+}
 
 /// The trial's levels whose cell has the highest mean rate, of those that count.
 pub fn best(done: &[Done]) -> Option<Best> {
@@ -117,6 +136,12 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     let error = standard_error(&seconds);
     for name in ["rate", "mean_rate"] {
         put(name, summary.rates.events_per_s, error);
+    }
+    if let Some(drive) = &run.head.drive {
+        put("sessions", f64::from(drive.sessions), None);
+    }
+    if let Some(open) = &summary.open_loop {
+        put("offered", open.offered_per_s, None);
     }
     put("queries", summary.rates.queries_per_s, error);
     put("errors", summary.rates.errors_per_s, None);

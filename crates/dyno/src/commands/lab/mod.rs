@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run;
 mod scaling;
+mod search;
 mod site;
 mod slips;
 mod status;

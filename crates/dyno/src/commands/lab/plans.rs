@@ -22,14 +22,19 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     for one in done {
         let summaries = one.runs.iter().filter_map(|run| run.summary.as_ref());
         for plan in summaries.flat_map(|summary| &summary.plans) {
-            let known = statements.iter().position(|(shape, _)| *shape == plan.shape);
+            let known = statements
+                .iter()
+                .position(|(shape, _)| *shape == plan.shape);
             let at = known.unwrap_or_else(|| {
                 statements.push((&plan.shape, Vec::new()));
                 statements.len() - 1
             });
             let seen = &mut statements[at].1;
             let levels = &one.measured.levels;
-            match seen.iter_mut().find(|other| other.plan.words() == plan.words()) {
+            match seen
+                .iter_mut()
+                .find(|other| other.plan.words() == plan.words())
+            {
                 None => seen.push(Seen {
                     plan,
                     levels: vec![levels],
@@ -45,8 +50,12 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     let several = statements.iter().filter(|(_, seen)| seen.len() > 1).count();
     let told = match (several, statements.len()) {
         (0, 1) => "The server's plan of the statement is the same at all levels".to_owned(),
-        (0, all) => format!("The server's plans of all {all} statements are the same at all levels"),
-        (some, all) => format!("The server's plan differs between levels for {some} of {all} statements"),
+        (0, all) => {
+            format!("The server's plans of all {all} statements are the same at all levels")
+        }
+        (some, all) => {
+            format!("The server's plan differs between levels for {some} of {all} statements")
+        }
     };
     let mut rows = Vec::new();
     for (shape, seen) in &statements {

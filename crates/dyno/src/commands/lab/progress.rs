@@ -197,9 +197,7 @@ impl<'a> Told<'a> {
 
     /// How long a trial is to take by the plan.
     fn planned_s(&self, trial: usize) -> f64 {
-        let load = &self.lab.cell(trial).effective.load;
-        let times = [&load.warmup, &load.time].into_iter().flatten();
-        times.map(|time| time.value().as_secs_f64()).sum()
+        self.lab.cell(trial).effective.time().as_secs_f64()
     }
 
     /// How long what is left takes, in seconds.

@@ -96,11 +96,12 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
         let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
-        let effects = dyno_lab::effects(experiment, &measured, "rate");
+        let subject = figures::subject(experiment);
+        let effects = dyno_lab::effects(experiment, &measured, subject);
         let (plots, wrong) = plots::plots(experiment, &done);
         let mut tables = tables::tables(experiment, &done);
         tables.extend(wrong.into_iter().map(Made::Not));
-        let mut answer = answer(&effects);
+        let mut answer = answer(&effects, subject);
         if let Some((sheet, told)) = plans::plans(&done) {
             tables.push(Made::Sheet(sheet));
             answer.push(told);
@@ -114,7 +115,7 @@ impl<'a> Found<'a> {
             claims: experiment.judge(&measured),
             tables,
             plots,
-            effects: tables::effects(experiment, &done, "rate"),
+            effects: tables::effects(experiment, &done, subject),
             done,
         }
     }
@@ -410,7 +411,8 @@ fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
 }
 
 /// What the factors do, in a sentence each.
-fn answer(effects: &[Effect]) -> Vec<String> {
+fn answer(effects: &[Effect], subject: &str) -> Vec<String> {
+    let figure = figures::subject_words(subject);
     let mut told: Vec<&Effect> = effects.iter().collect();
     if told.len() > EFFECTS_TOLD_MAX {
         let size = |effect: &Effect| effect.ratio.value.ln().abs();
@@ -422,14 +424,14 @@ fn answer(effects: &[Effect]) -> Vec<String> {
         let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
         let alone = effect.ratio.bounds.is_some_and(|own| !own.contains(1.0));
         match (effect.is_shown, alone) {
-            (true, _) => format!("{what}: {ratio} times the rate of {base} ({bounds})"),
+            (true, _) => format!("{what}: {ratio} times the {figure} of {base} ({bounds})"),
             (false, true) => format!(
-                "{what}: perhaps {ratio} times the rate of {base} ({bounds}); as one of {} that \
+                "{what}: perhaps {ratio} times the {figure} of {base} ({bounds}); as one of {} that \
                  are looked at it may be chance",
                 effects.len()
             ),
             (false, false) => format!(
-                "{what}: no difference from {base} is shown ({ratio} times its rate; {bounds})"
+                "{what}: no difference from {base} is shown ({ratio} times its {figure}; {bounds})"
             ),
         }
     };

@@ -19,6 +19,8 @@ use crate::output::Kept;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
 
+/// So many letters of a trial's identity name its search.
+const SEARCH_NAME: usize = 12;
 /// How often in a row trials may fail, unless told otherwise.
 const FAILURES_MAX: usize = 3;
 
@@ -287,6 +289,23 @@ impl Running<'_> {
         is_spent
     }
 
+    /// The line of a trial that looks for a load, at that load; of another as it is.
+    fn at_the_limit(
+        &mut self,
+        cell: &dyno_lab::Cell,
+        line: Vec<String>,
+        identity: &str,
+    ) -> Result<Vec<String>> {
+        let Some(text) = &cell.effective.search else {
+            return Ok(line);
+        };
+        self.site.say(&format!("searching: {text}"));
+        let name: String = identity.chars().take(SEARCH_NAME).collect();
+        let (line, found) = super::search::search(line, text, &name, &self.file.stop)?;
+        self.site.note_done(&found);
+        Ok(line)
+    }
+
     /// One trial: what it needs, then its runs.
     fn one(&mut self, next: &dyno_lab::Next, identity: &str) -> Result<Vec<RunSummary>> {
         let cell = self.lab.cell(next.trial);
@@ -294,6 +313,7 @@ impl Running<'_> {
         let file = shown(&self.file.path)?;
         let line = line::run(cell, target.as_deref(), file, &self.lab.base);
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
+        let line = self.at_the_limit(cell, line, identity)?;
         self.told.measuring(next.trial);
         let within = Within {
             trial: Some(identity.to_owned()),

@@ -11,7 +11,7 @@ use dyno_report::terminal::Pivot;
 use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
 
 use super::costs::costs;
-use super::figures::Done;
+use super::figures::{Done, subject, subject_words};
 use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
@@ -29,6 +29,11 @@ pub enum Made {
 pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
     if done.is_empty() {
         return Vec::new();
+    }
+    if let Some(search) = &experiment.search
+        && experiment.tables.is_empty()
+    {
+        return vec![Made::Sheet(searched(experiment, search.get_ref(), done))];
     }
     if experiment.tables.is_empty() {
         let factors: Vec<String> = experiment
@@ -52,6 +57,30 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
         .iter()
         .map(|table| of(experiment, table, done))
         .collect()
+}
+
+/// The loads that searches found.
+fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
+    let subject = subject(experiment);
+    let chosen: Vec<&Done> = done.iter().collect();
+    let factors = factors_but(&chosen, &[]);
+    let load = match subject {
+        "sessions" => "sessions",
+        _ => "rate",
+    };
+    let mut made = sheet(
+        &format!("The {promise}"),
+        "Means over the trials of a cell, each a search of its own; dyno lab status --json has what \
+         each found and which load broke the promise. p99: of the run at that load.",
+        &factors,
+        &["trials", load, "p99, ms"],
+    );
+    for (mut row, trials) in by_cell(&chosen, &factors) {
+        row.push(trials.len().to_string());
+        row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
+        made.rows.push(row);
+    }
+    made
 }
 
 fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
@@ -370,7 +399,7 @@ pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<S
         return None;
     }
     let mut made = sheet(
-        &format!("Effects on the {figure}"),
+        &format!("Effects on the {}", subject_words(figure)),
         "Each level against its factor's base, over all levels of the others; of two factors, \
          what their levels do together over what each does alone. Shown: the interval that is \
          wide enough for all of them together leaves 1 out.",

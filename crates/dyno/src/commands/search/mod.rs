@@ -3,14 +3,16 @@
 mod ask;
 mod climb;
 mod conduct;
-mod promise;
+pub mod promise;
 mod trial;
 mod workload;
 
 use anyhow::Result;
 use dyno_report::search::SearchEnd;
 
-use self::ask::Ask;
+pub use self::ask::{Ask, FACTOR};
+pub use self::conduct::conduct;
+pub use self::trial::told;
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
@@ -28,7 +30,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     workload::check(&ask)?;
     let output = Output::of(&ask.parsed)?;
     let look = console::look(&ask.parsed);
-    let (found, trouble) = conduct::conduct(&ask, signals::install()?);
+    let (found, trouble) = conduct(&ask, signals::install()?);
     let status = match found.ending {
         SearchEnd::Found => STATUS_DONE,
         // What was found is the load generator's limit, not the server's.
