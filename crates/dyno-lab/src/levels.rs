@@ -279,6 +279,7 @@ fn put_bundle<'a>(merge: &mut Merge<'a>, factor: &'a Factor, bundle: &Bundle, to
         &mut to.load.options
     };
     merge.all(name, "options", &bundle.options, options);
+    to.data.by = bundle.data_by.or(to.data.by);
     merge.all(name, "host", &bundle.host, &mut to.host);
     for (key, value) in [("fs", &bundle.fs), ("mount", &bundle.mount)] {
         if let Some(value) = value {
@@ -319,6 +320,8 @@ fn put_server<'a>(merge: &mut Merge<'a>, factor: &'a str, from: &Server, to: &mu
         merge.all(factor, "proxy", proxy, to.proxy.get_or_insert_default());
     }
     merge.all(factor, "set", &from.set, &mut to.set);
+    merge.all(factor, "environment", &from.environment, &mut to.environment);
+    merge.all(factor, "files", &from.files, &mut to.files);
     for plugin in &from.plugins {
         if !to.plugins.contains(plugin) {
             to.plugins.push(plugin.clone());

@@ -1,5 +1,8 @@
 //! A server of Dyno's own: made, started with settings that are read back, stopped, removed.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
@@ -11,6 +14,7 @@ use crate::kind::{Kind, check_settings};
 use crate::kinds::{Product, mysql, postgres};
 use crate::limits::Limits;
 use crate::place::Place;
+use crate::process::give;
 use crate::settings::Settings;
 
 /// So long may a server take to end before it is killed.
@@ -40,6 +44,9 @@ pub(crate) struct Record {
     /// What it may use at most.
     #[serde(default)]
     pub(crate) limits: Limits,
+    /// Variables of its environment, beside those that it always has.
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
     /// Its data directory is made.
     pub(crate) is_made: bool,
     /// It has answered once.
@@ -97,6 +104,7 @@ impl Server {
                 port,
                 settings,
                 limits: Limits::default(),
+                environment: BTreeMap::new(),
                 is_made: false,
                 is_welcomed: false,
             },
@@ -224,6 +232,29 @@ impl Server {
     pub fn put_settings(&mut self, settings: Settings) -> Result<()> {
         self.record.settings = settings;
         self.save()
+    }
+
+    /// Variables of the environment that it has from its next start on.
+    ///
+    /// # Errors
+    /// The file that keeps them cannot be written.
+    pub fn put_environment(&mut self, environment: BTreeMap<String, String>) -> Result<()> {
+        self.record.environment = environment;
+        self.save()
+    }
+
+    /// Writes a file into its folder, which it can read and nobody else. Returns the path.
+    ///
+    /// # Errors
+    /// A name that is a path, or a file that cannot be written.
+    pub fn put_file(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return usage(format!("'{name}' is no name of a file: letters, digits, . - and _"));
+        }
+        let path = self.folder.write(&format!("file-{name}"), text, 0o600)?;
+        give(&path, self.folder.identity())?;
+        Ok(path)
     }
 
     /// The processes that run it, if it runs.

@@ -78,6 +78,10 @@ impl Server {
         crate::limits::forget(&self.folder)?;
         let mut launch =
             self.with_settings(&settings, |contract, context| contract.launch(context))?;
+        let more = self.record.environment.iter();
+        launch
+            .environment
+            .extend(more.map(|(name, value)| (name.clone(), value.clone())));
         launch.groups = self.record.limits.make(&self.folder)?.paths;
         let begun = Clock.now();
         let lifeline = match keeper::start(&self.folder, &launch, how.keeper) {

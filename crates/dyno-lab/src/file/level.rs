@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::types::{Server, Values};
+use super::types::{LoadedBy, Server, Values};
 use super::values::{OneOrMany, Scalar};
 
 /// A level.
@@ -39,6 +39,8 @@ pub struct Bundle {
     /// Options of the workload.
     #[serde(default)]
     pub options: Values,
+    /// How its data come to the file system of a level.
+    pub data_by: Option<LoadedBy>,
     /// Another server.
     pub server: Option<Server>,
     /// Limits of the host.

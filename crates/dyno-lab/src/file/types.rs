@@ -125,6 +125,12 @@ pub struct Server {
     /// Its plugins.
     #[serde(default)]
     pub plugins: Vec<String>,
+    /// Variables of its environment, such as `LD_PRELOAD`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: Values,
+    /// Files that it reads, by name; `{file NAME}` in a setting is the path of one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: Values,
     /// A proxy before it.
     pub proxy: Option<Values>,
 }
@@ -159,6 +165,19 @@ pub struct Data {
     /// Nothing is loaded.
     #[serde(default)]
     pub none: bool,
+    /// How data come to another file system; whatever is quickest, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<LoadedBy>,
+}
+
+/// How data come to another file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadedBy {
+    /// The workload loads them there.
+    Sql,
+    /// Files are copied that were loaded elsewhere.
+    Copy,
 }
 
 /// What runs while measuring.

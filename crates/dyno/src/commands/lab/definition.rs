@@ -363,6 +363,11 @@ pub fn kind_key(server: &ServerOf) -> String {
     format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
 }
 
+/// What stands in a setting for the path of a file.
+pub fn file_word(name: &str) -> String {
+    format!("{{file {name}}}")
+}
+
 /// The settings of a server, as its kind takes them.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
 use dyno_core::units::human_size;
+use dyno_lab::file::LoadedBy;
 use dyno_lab::{Cell, Effective};
 use dyno_load::StopLevel;
 use dyno_server::Server;
@@ -73,7 +74,11 @@ impl Site<'_> {
         let cells = self.lab.trials.cells.iter();
         let own = cells
             .filter(|cell| cell.effective.server.url.is_none() && !definition::is_of_host(cell));
-        own.map(|cell| self.image_name(cell)).collect()
+        let with_sources = own.flat_map(|cell| match cell.effective.data.by {
+            Some(LoadedBy::Copy) => vec![cell.clone(), plain(cell)],
+            _ => vec![cell.clone()],
+        });
+        with_sources.map(|cell| self.image_name(&cell)).collect()
     }
 
     /// A server that has the image of the same data at another place.
@@ -88,6 +93,22 @@ impl Site<'_> {
             .filter(|folder| is_one(folder.name()))
             .filter_map(|folder| Server::open(&self.home, folder.name()).ok())
             .find(|server| server.find_snapshot(IMAGE).is_ok())
+    }
+
+    /// The server whose image becomes that of a new place; `None` where the workload loads it.
+    fn source(&mut self, cell: &Cell, name: &str) -> Result<Option<Server>> {
+        match self.lab.experiment.image_of(cell).data.by {
+            Some(LoadedBy::Sql) => Ok(None),
+            Some(LoadedBy::Copy) => {
+                let there = plain(cell);
+                let from = self.image_name(&there)?;
+                match from == name {
+                    true => Ok(None),
+                    false => self.image(&from, &there).map(Some),
+                }
+            }
+            None => Ok(self.sibling(&self.data_name(cell)?, name)),
+        }
     }
 
     pub(super) fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
@@ -121,7 +142,7 @@ impl Site<'_> {
         let settings = definition::settings(&made.server, &made.server.set)?;
         self.say(&format!("making the data directory of {}", kind.title()));
         let place = host::place(&cell.effective.place)?;
-        let sibling = self.sibling(&self.data_name(cell)?, name);
+        let sibling = self.source(cell, name)?;
         let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
         let filled = match &sibling {
             Some(from) => {
@@ -216,4 +237,11 @@ impl Site<'_> {
             Some(&within),
         )
     }
+}
+
+/// The same cell on the file system where servers are.
+fn plain(cell: &Cell) -> Cell {
+    let mut there = cell.clone();
+    there.effective.place.clear();
+    there
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
-use dyno_lab::file::{PageCache, ResetData, Settle};
+use dyno_lab::file::{PageCache, ResetData, Scalar, Settle, Values};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
@@ -198,10 +198,14 @@ impl<'a> Site<'a> {
         held: Held,
         name: &str,
     ) -> Result<()> {
-        server.put_settings(definition::settings(
-            &effective.server,
-            &effective.server.set,
-        )?)?;
+        let set = self.with_files(server, effective)?;
+        server.put_settings(definition::settings(&effective.server, &set)?)?;
+        let environment = effective.server.environment.iter();
+        server.put_environment(
+            environment
+                .map(|(name, value)| (name.clone(), value.to_string()))
+                .collect(),
+        )?;
         server.put_limits(host::limits(&effective.host)?)?;
         let is_cold = effective.reset.page_cache == Some(PageCache::Drop);
         let mut reset = Reset::default();
@@ -243,6 +247,20 @@ impl<'a> Site<'a> {
             undo: Vec::new(),
         });
         Ok(())
+    }
+
+    /// Writes the files that a server reads; its settings with their paths.
+    fn with_files(&self, server: &Server, effective: &Effective) -> Result<Values> {
+        let mut set = effective.server.set.clone();
+        for (name, text) in &effective.server.files {
+            let path = server.put_file(name, &text.to_string())?;
+            for value in set.values_mut() {
+                if let Scalar::Text(text) = value {
+                    *text = text.replace(&definition::file_word(name), &path.display().to_string());
+                }
+            }
+        }
+        Ok(set)
     }
 
     /// A server that runs already: its data are made anew where they are to be put back.
