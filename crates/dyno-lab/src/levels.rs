@@ -320,7 +320,12 @@ fn put_server<'a>(merge: &mut Merge<'a>, factor: &'a str, from: &Server, to: &mu
         merge.all(factor, "proxy", proxy, to.proxy.get_or_insert_default());
     }
     merge.all(factor, "set", &from.set, &mut to.set);
-    merge.all(factor, "environment", &from.environment, &mut to.environment);
+    merge.all(
+        factor,
+        "environment",
+        &from.environment,
+        &mut to.environment,
+    );
     merge.all(factor, "files", &from.files, &mut to.files);
     for plugin in &from.plugins {
         if !to.plugins.contains(plugin) {

@@ -19,6 +19,7 @@ mod summary;
 mod workload;
 
 pub use dyno_observe::has_plan;
+pub use dyno_script::Prints;
 pub use error::{Result, RunError};
 pub use explain::ALL as EXPLAIN_ALL;
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};

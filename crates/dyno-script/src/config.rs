@@ -11,6 +11,18 @@ use crate::ledger::Ledger;
 use crate::reported::Reported;
 use crate::source::{Builtins, Source};
 
+/// Where what scripts `print` goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prints {
+    /// To standard output.
+    #[default]
+    Output,
+    /// To standard error, so that standard output stays to be parsed.
+    Errors,
+    /// Nowhere; what scripts write themselves goes to standard error.
+    Nowhere,
+}
+
 /// What the Lua states of a run have in common.
 pub struct HostConfig {
     /// The script.
@@ -41,8 +53,8 @@ pub struct HostConfig {
     pub emulate_prepared: bool,
     /// Arguments for LuaJIT's `-j`, e.g. `off`.
     pub luajit_cmd: Option<String>,
-    /// What scripts `print` goes to standard error, so that standard output stays to be parsed.
-    pub quiet_scripts: bool,
+    /// Where what scripts `print` goes.
+    pub prints: Prints,
     /// The script is sysbench's: failed statements are reported in the words of its drivers, and
     /// an error in `thread_done()` ends nothing else.
     pub sysbench: bool,

@@ -23,7 +23,7 @@ mod source;
 
 pub use dyno_core::distributions;
 
-pub use config::{Barrier, Declared, HostConfig, LoadProgress, SharedNumbers};
+pub use config::{Barrier, Declared, HostConfig, LoadProgress, Prints, SharedNumbers};
 pub use describe::Description;
 pub use failure::DatabaseErrors;
 pub use host::Host;

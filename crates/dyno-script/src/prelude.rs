@@ -8,7 +8,7 @@ use dyno_core::db::Family;
 use dyno_core::plan::OptionValue;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
-use crate::config::HostConfig;
+use crate::config::{HostConfig, Prints};
 use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
@@ -113,7 +113,8 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("reconnect_lost", config.reconnect_lost)?;
     api.set("emulate_prepared", config.emulate_prepared)?;
     api.set("sysbench", config.sysbench)?;
-    api.set("quiet_scripts", config.quiet_scripts)?;
+    api.set("quiet_scripts", config.prints != Prints::Output)?;
+    api.set("mute_scripts", config.prints == Prints::Nowhere)?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {
         ignored.set(code.as_str(), true)?;

@@ -250,7 +250,9 @@ impl Server {
     pub fn put_file(&self, name: &str, text: &str) -> Result<PathBuf> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-            return usage(format!("'{name}' is no name of a file: letters, digits, . - and _"));
+            return usage(format!(
+                "'{name}' is no name of a file: letters, digits, . - and _"
+            ));
         }
         let path = self.folder.write(&format!("file-{name}"), text, 0o600)?;
         give(&path, self.folder.identity())?;

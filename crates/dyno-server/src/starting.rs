@@ -13,6 +13,8 @@ use crate::process::since;
 use crate::server::{Server, claim_port};
 use crate::settings::{ReadBack, Settings, read_back};
 
+/// The variable that names libraries which a program is to load first.
+const PRELOAD: &str = "LD_PRELOAD";
 /// So many lines of a server's log an error shows.
 const LOG_LINES: usize = 12;
 /// Between two questions whether a server answers.
@@ -127,6 +129,7 @@ impl Server {
         log_begins: u64,
     ) -> Result<(Duration, Vec<String>)> {
         self.wait_ready(begun, limit, log_begins)?;
+        self.must_be_preloaded()?;
         let ready_in = since(begun);
         if !self.record.is_welcomed {
             self.with(|contract, context| contract.welcome(context))?;
@@ -149,6 +152,28 @@ impl Server {
             ));
         }
         Ok((ready_in, back.unseen))
+    }
+
+    /// The dynamic linker only warns of a library that it does not find, and the server runs without.
+    fn must_be_preloaded(&self) -> Result<()> {
+        let (Some(libraries), Some(running)) =
+            (self.record.environment.get(PRELOAD), self.running()?)
+        else {
+            return Ok(());
+        };
+        let maps = format!("/proc/{}/maps", running.server.pid);
+        let maps = std::fs::read_to_string(&maps).unwrap_or_default();
+        let mut names = libraries
+            .split([':', ' '])
+            .filter_map(|library| library.rsplit('/').next())
+            .filter(|name| !name.is_empty());
+        match names.find(|name| !maps.contains(*name)) {
+            None => Ok(()),
+            Some(name) => failed(format!(
+                "server '{}' has not loaded {name}, which {PRELOAD} asks for: is it installed?",
+                self.folder.name()
+            )),
+        }
     }
 
     fn wait_ready(&self, begun: Nanos, limit: Duration, log_begins: u64) -> Result<()> {

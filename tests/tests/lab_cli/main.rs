@@ -4,5 +4,6 @@
 
 mod common;
 mod killed;
+mod levels;
 mod mistakes;
 mod whole;

@@ -49,8 +49,8 @@ fn what_cannot_be_run_is_told_with_its_place() {
         ),
         (
             "[[factor]]",
-            "[server.proxy]\nkind = 'haproxy'\n[[factor]]",
-            "a proxy",
+            "[server.proxy]\nkind = 'proxysql'\n[[factor]]",
+            "of kind haproxy, not 'proxysql'",
         ),
         (
             "kind = 'mariadb'",

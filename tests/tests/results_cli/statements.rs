@@ -231,3 +231,84 @@ fn counters_that_stood_still_are_quiet_on_every_server() {
         assert!(quiet.contains(counter), "{kind}: {quiet}");
     }
 }
+
+/// The plans that a run has, by their shapes: the way to each table, and how many rows there.
+fn plans(run: &Value) -> BTreeMap<String, String> {
+    let plans = run["plans"].as_array().unwrap().iter();
+    plans
+        .map(|plan| {
+            let ways = plan["accesses"].as_array().unwrap().iter().map(|way| {
+                let word = |key: &str| way[key].as_str().unwrap_or("–").to_owned();
+                format!("{} {} by {}", word("how"), word("table"), word("key"))
+            });
+            let shape = plan["shape"].as_str().unwrap().to_owned();
+            (shape, ways.collect::<Vec<_>>().join(", "))
+        })
+        .collect()
+}
+
+#[test]
+fn each_server_tells_its_plans_of_the_statements_that_ran() {
+    let lab = Lab::new();
+    let databases = [Kind::Mariadb, Kind::Mysql, Kind::Postgres].map(Database::new);
+    let targets = databases.iter().map(url_of);
+    let targets: Vec<String> = targets.chain(["sqlite:plans.db".to_owned()]).collect();
+    let ways = [
+        ("const sbtestN by PRIMARY", "range sbtestN by PRIMARY"),
+        ("const sbtestN by PRIMARY", "range sbtestN by PRIMARY"),
+        (
+            "Index Scan sbtestN by sbtest1_pkey",
+            "Index Scan sbtestN by sbtest1_pkey",
+        ),
+        (
+            "SEARCH sbtestN by PRIMARY KEY",
+            "SEARCH sbtestN by PRIMARY KEY",
+        ),
+    ];
+    for (target, (point, range)) in targets.iter().zip(ways) {
+        let line = format!("oltp_read_only --target {target} --tables 1 --table-size 5000");
+        lab.dyno(&format!("prepare {line} -q")).success();
+        for mode in ["auto", "disable"] {
+            let run = lab.json(&format!(
+                "run {line} -t 0 --events 50 --warmup 0 --calibrate never --observe off \
+                 --explain all --ps-mode {mode} --json -q"
+            ));
+            let told = plans(&run);
+            assert_eq!(told.len(), 5, "{target}: {told:#?}");
+            assert_eq!(told["SELECT c FROM sbtestN WHERE id=?"], point, "{target}");
+            let sum = &told["SELECT SUM(k) FROM sbtestN WHERE id BETWEEN ? AND ?"];
+            assert_eq!(sum, range, "{target}");
+            // Without --statements there are their figures, too: they are how examples are found.
+            assert!(!run["statements"].as_array().unwrap().is_empty());
+        }
+    }
+    let shown = lab.dyno("show last").success();
+    has(&shown, &["plans", "SEARCH sbtestN.PRIMARY KEY"]);
+}
+
+#[test]
+fn a_statement_that_is_named_is_explained_or_it_is_said_why_not() {
+    let lab = Lab::new();
+    let line = "oltp_point_select --target sqlite:named.db --tables 1 --table-size 100";
+    lab.dyno(&format!("prepare {line} -q")).success();
+    let few = "-t 0 --events 5 --warmup 0 --calibrate never --json -q";
+    let run = lab
+        .command(&format!("run {line} {few}"))
+        .args(["--explain", "SELECT pad FROM sbtest1 WHERE c = 'x'"])
+        .args(["--explain", "SELECT 1 FROM missing"])
+        .output()
+        .unwrap();
+    let run: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let told = plans(&run);
+    assert_eq!(
+        told["SELECT pad FROM sbtestN WHERE c = ?"],
+        "SCAN sbtestN by –"
+    );
+    let missing = &run["plans"][1];
+    let why = missing["why_not"].as_str().unwrap();
+    assert!(why.contains("no such table: missing"), "{why}");
+    let said = lab
+        .dyno(&format!("run {line} --explain everything"))
+        .failure(2);
+    has(&said, &["--explain 'everything': expected all"]);
+}

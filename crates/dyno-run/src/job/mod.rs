@@ -17,7 +17,7 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan, Role, Shard};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
     Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase,
-    Reported, SharedNumbers, Source,
+    Prints, Reported, SharedNumbers, Source,
 };
 
 use self::lazy::LazyConnector;
@@ -66,8 +66,8 @@ pub struct Job {
     pub canned: bool,
     /// Keep figures of each shape of statement.
     pub shapes: bool,
-    /// What scripts print goes to standard error.
-    pub quiet_scripts: bool,
+    /// Where what scripts print goes.
+    pub prints: Prints,
     /// It is sysbench's command line: see [`HostConfig::sysbench`].
     pub sysbench: bool,
     /// Takes the script layer's messages.
@@ -94,7 +94,7 @@ impl Job {
             luajit_cmd: None,
             canned: false,
             shapes: false,
-            quiet_scripts: true,
+            prints: Prints::Errors,
             sysbench: false,
             log: |_, _| {},
         }
@@ -350,7 +350,7 @@ fn host_config(
         reconnect_lost: job.reconnect_lost,
         emulate_prepared: job.emulate_prepared,
         luajit_cmd: job.luajit_cmd.clone(),
-        quiet_scripts: job.quiet_scripts,
+        prints: job.prints,
         sysbench: job.sysbench,
         script_failed: Arc::clone(&shared.script_failed),
         database_errors: Arc::clone(&shared.database_errors),

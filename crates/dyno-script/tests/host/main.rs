@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{Counter, Entry, Program, Step};
-use dyno_script::{Barrier, Declared, Description, Host, HostConfig, Source};
+use dyno_script::{Barrier, Declared, Description, Host, HostConfig, Prints, Source};
 
 use fake::FakePort;
 
@@ -40,7 +40,7 @@ fn config(text: &str) -> HostConfig {
         reconnect_lost: false,
         emulate_prepared: false,
         luajit_cmd: None,
-        quiet_scripts: false,
+        prints: Prints::Output,
         sysbench: false,
         barrier: Arc::new(Barrier::new(1)),
         progress: Arc::default(),

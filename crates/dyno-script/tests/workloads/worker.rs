@@ -16,7 +16,7 @@ use dyno_core::session::{
     ConnId, Counter, Detached, Entry, Next, OperationEnd, OperationId, Port, Program, Request,
     SessionId, Step,
 };
-use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, find};
+use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, Prints, find};
 
 macro_rules! workloads {
     ($($name:literal),*) => {
@@ -295,7 +295,7 @@ impl Workload<'_> {
             reconnect_lost: false,
             emulate_prepared: false,
             luajit_cmd: None,
-            quiet_scripts: false,
+            prints: Prints::Output,
             sysbench: false,
             barrier: Arc::new(Barrier::new(self.sessions)),
             progress,

@@ -27,7 +27,9 @@ use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::output::Output;
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading};
-use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, RunRequest, Workload, default_ignored_errors};
+use dyno_run::{
+    CALL_TIMEOUT, Job, Loaded, Prints, Ready, RunRequest, Workload, default_ignored_errors,
+};
 
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
@@ -257,7 +259,12 @@ impl<'a> Request<'a> {
             // What a check prints is its result.
             canned: false,
             shapes: keeps_shapes(first),
-            quiet_scripts: self.command != "check",
+            prints: match (self.command, first.has("quiet")) {
+                ("check", _) => Prints::Output,
+                ("run", _) | (_, false) => Prints::Errors,
+                // How far the tables are is no result.
+                (_, true) => Prints::Nowhere,
+            },
             sysbench: false,
             log: |_, _| {},
         })

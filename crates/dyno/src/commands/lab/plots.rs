@@ -198,6 +198,8 @@ fn values<'p, 'a>(plot: &Plot, parts: &[&'p Part<'a>]) -> Result<Values<'p, 'a>>
     let value = match name {
         "rate" => "throughput".to_owned(),
         "rate_per_client" => "throughput of a client".to_owned(),
+        SIZE => "size of the data".to_owned(),
+        percentile if !is_series => format!("latency {percentile}"),
         other => other.to_owned(),
     };
     Ok(Values { value, unit, of })

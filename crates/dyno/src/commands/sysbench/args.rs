@@ -20,7 +20,7 @@ use crate::options::Parsed;
 use crate::settings::{self, usage};
 use crate::{console, input};
 use dyno_run::Workload;
-use dyno_run::{CALL_TIMEOUT, Job};
+use dyno_run::{CALL_TIMEOUT, Job, Prints};
 
 /// What says who this is, where sysbench gives its name and version.
 const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
@@ -162,7 +162,7 @@ impl Settings {
             luajit_cmd: self.luajit_cmd.clone(),
             canned: false,
             shapes: false,
-            quiet_scripts: false,
+            prints: Prints::Output,
             sysbench: true,
             log: output::script_message,
         }

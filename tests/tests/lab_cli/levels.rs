@@ -1,0 +1,214 @@
+//! What levels, tables and plots of an experiment can be, on real servers.
+
+use crate::common::{Lab, has, status, write};
+use crate::whole::at_trial_scale;
+
+#[test]
+fn an_index_on_an_expression_changes_the_servers_plan() {
+    let report = at_trial_scale("functional-index", 10);
+    for told in [
+        "plan differs between levels for",
+        "Plans of statements",
+        "Bitmap Heap Scan produ",
+        "variant=index on month",
+        "variant=index on colum",
+    ] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
+    let report = at_trial_scale("encryption", 4);
+    for told in ["files=encrypted", "column=aes", "TLS on connections"] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn a_proxy_before_the_server_is_a_way_to_it() {
+    // A bare machine has none, which is told before anything is started.
+    let has_proxy = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
+        .iter()
+        .any(|path| std::path::Path::new(path).exists());
+    if !has_proxy {
+        let lab = Lab::new();
+        let file = crate::whole::experiments().join("proxy-and-price.toml");
+        let said = lab
+            .dyno(&format!("lab run {} --scale trial", file.display()))
+            .failure(2);
+        has(&said, &["the package haproxy has it"]);
+        assert!(!lab.servers().exists());
+        return;
+    }
+    let report = at_trial_scale("proxy-and-price", 4);
+    for told in [
+        "path=proxy",
+        "Cost of a month, $",
+        "650.00",
+        "Scaling over size",
+        "Ratios within pairs of path",
+    ] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
+
+#[test]
+fn libraries_that_a_server_was_to_load_first_are_looked_for() {
+    let lab = Lab::new();
+    write(
+        &lab,
+        "preload.toml",
+        "experiment = 1\nquestion = '?'\n[server]\nkind = 'mariadb'\n\
+         environment = { LD_PRELOAD = 'libmissing.so.7' }\n\
+         [data]\nworkload = 'oltp_point_select'\noptions = { tables = 1, table_size = 100 }\n\
+         [load]\nworkload = 'oltp_point_select'\ntime = '0.5s'\nwarmup = '0s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1]\n",
+    );
+    let said = lab.dyno("lab run preload.toml").failure(1);
+    has(&said, &["has not loaded libmissing.so.7, which LD_PRELOAD"]);
+}
+
+/// An experiment on SQLite, which costs little.
+const SMALL: &str = "experiment = 1
+question = 'How do sessions scale?'
+[server]
+url = 'sqlite:small.db'
+[data]
+workload = 'oltp_point_select'
+options = { tables = 1, table_size = 1000 }
+[load]
+workload = 'oltp_point_select'
+warmup = '0s'
+time = '2s'
+[[factor]]
+name = 'size'
+applies = 'client'
+levels = [{ name = 'a', price = 'small' }, { name = 'b', price = 'large' }]
+[[factor]]
+name = 'sessions'
+applies = 'client'
+levels = [1, 2, 3, 4]
+[design]
+repeats = 1
+";
+
+#[test]
+fn plots_prices_and_laws_are_on_the_page() {
+    let lab = Lab::new();
+    let more = "[price]\ndate = 2026-01-01\nsmall = { on_demand = 0.1 }\n\
+         large = { on_demand = 0.2, gb = 100, per_gb_month = 0.1 }\n\
+         [[table]]\nkind = 'cost'\n[[table]]\nkind = 'scaling'\nover = 'sessions'\n\
+         [[plot]]\nkind = 'jitter'\nx = 'sessions'\ncolour = 'size'\n\
+         [[plot]]\nkind = 'box'\nfigure = 'p50'\nx = 'sessions'\n\
+         [[plot]]\nkind = 'time'\nline = 'size'\npanel = 'sessions'\n\
+         [[plot]]\nkind = 'ladder'\nline = 'size'\npanels = ['rate', 'ratio']\n\
+         [[plot]]\nkind = 'time'\nseries = 'data.nothing'\n";
+    write(&lab, "small.toml", &(SMALL.to_owned() + more));
+    lab.dyno("lab run small.toml").success();
+    let said = lab.dyno("lab report small.toml").success();
+    has(
+        &said,
+        &[
+            "Cost of a month, $",
+            "Prices of 2026-01-01",
+            "73.00",
+            "Universal Scalability Law of size a: contention",
+            "no trial has a series 'data.nothing'",
+        ],
+    );
+    let page = std::fs::read_to_string(lab.path("small.html")).unwrap();
+    // Seconds, boxes, four panels in time, two ladders.
+    for number in 1..=8 {
+        assert!(
+            page.contains(&format!("data-chart=\"plot-{number}\"")),
+            "{number}"
+        );
+    }
+    assert!(!page.contains("data-chart=\"plot-9\""));
+}
+
+#[test]
+fn what_plots_prices_and_searches_cannot_be_is_told() {
+    let lab = Lab::new();
+    for (more, told) in [
+        (
+            "[[plot]]\nkind = 'jitter'\nx = 'sesions'\n",
+            "'sesions' is no factor",
+        ),
+        (
+            "[[plot]]\nkind = 'ladder'\nfigure = 'median_rat'\n",
+            "'median_rate'",
+        ),
+        ("[[plot]]\nkind = 'jiter'\n", "did you mean 'jitter'?"),
+        ("[observe]\ndata_size = '1s'\n", "unknown key 'data_size'"),
+        ("", "[price] has no 'small'"),
+    ] {
+        let price = match told.contains("[price]") {
+            true => "",
+            false => {
+                "[price]\ndate = 2026-01-01\nsmall = { monthly = 1 }\nlarge = { monthly = 2 }\n"
+            }
+        };
+        write(&lab, "x.toml", &format!("{SMALL}{price}{more}"));
+        has(&lab.dyno("lab plan x.toml").failure(2), &[told]);
+    }
+    for (search, told) in [
+        ("max sessions with p99 < 10ms", "so it cannot be a factor"),
+        ("max rate with p99 < 10", "write for example"),
+        ("p99 < 10ms", "no search; expected for example"),
+    ] {
+        let text = SMALL.replace("[server]", &format!("search = '{search}'\n[server]"));
+        let text = text
+            .replace(", price = 'small'", "")
+            .replace(", price = 'large'", "");
+        write(&lab, "x.toml", &text);
+        has(&lab.dyno("lab plan x.toml").failure(2), &["x.toml:", told]);
+    }
+}
+
+#[test]
+fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
+    let lab = Lab::new();
+    let text = "experiment = 1\nquestion = 'Which rate does each share of a CPU carry?'\n\
+         search = 'max rate with p90 < 400ms'\n[server]\nkind = 'mariadb'\n\
+         [data]\nworkload = 'oltp_read_only'\noptions = { tables = 1, table_size = 1000 }\n\
+         [load]\nworkload = 'oltp_read_only'\nwarmup = '0.2s'\ntime = '1s'\n\
+         [[factor]]\nname = 'cpus'\napplies = 'start'\nlevels = [\
+         { name = 'tenth', host = { cpus = 0.1 } }, { name = 'third', host = { cpus = 0.3 } }]\n\
+         [design]\nrepeats = 1\n";
+    write(&lab, "limit.toml", text);
+    lab.dyno("lab run limit.toml --quiet").success();
+    let told = status(&lab, "limit.toml");
+    let found: Vec<String> = told["trials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trial| trial["done_before"].to_string())
+        .collect();
+    assert!(
+        found
+            .iter()
+            .all(|found| found.contains("/s keeps p90 < 400 ms")),
+        "{found:?}"
+    );
+    let report = lab.dyno("lab report limit.toml --json").success().stdout;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let offered = |level: &str| -> f64 {
+        let mut trials = report["trials"].as_array().unwrap().iter();
+        let own = trials
+            .find(|trial| trial["levels"]["cpus"] == level)
+            .unwrap();
+        own["figures"][""]["offered"].as_f64().unwrap()
+    };
+    // Three times the CPU carries about three times the load, whatever a CPU is.
+    let ratio = offered("third") / offered("tenth");
+    assert!((1.8..5.0).contains(&ratio), "{ratio}: {report:#}");
+    has(
+        &lab.dyno("lab report limit.toml").success(),
+        &[
+            "The max rate with p90 < 400ms",
+            "rate that keeps the promise",
+        ],
+    );
+}
