@@ -72,6 +72,12 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
         "server_binary": hash(&hashes.servers, &effective.server.kind),
     });
     let mut made_of = made_of;
+    // A password that is another one makes no trial another.
+    if let Some(url) = effective.server.url.as_deref()
+        && let Ok(target) = dyno_core::Target::parse(url)
+    {
+        made_of["effective"]["server"]["url"] = Value::from(target.label());
+    }
     let asked: Vec<&String> = experiment.factors.iter().flat_map(|f| &f.verify).collect();
     if !asked.is_empty() {
         made_of["verify"] = serde_json::json!(asked);
@@ -198,6 +204,9 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::default() {
+            writeln!(f, "changed: the order of the trials")?;
+        }
         for label in &self.new {
             writeln!(f, "new: {label}")?;
         }

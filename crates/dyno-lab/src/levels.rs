@@ -46,13 +46,13 @@ pub struct Effective {
     /// What is kept of them.
     pub output: BTreeMap<String, String>,
     /// Figures of each shape of statement are kept.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip)]
     pub statements: bool,
     /// Statements whose plans are kept; `all` stands for those of the load.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub explain: Vec<String>,
     /// The promise whose highest load a trial looks for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub search: Option<String>,
     /// Names of prices, which make no trial another.
     #[serde(skip)]

@@ -21,6 +21,7 @@ impl Job {
             command: self.command.clone().unwrap_or_default(),
             workload: workload.to_owned(),
             script_sha256: hex(&Sha256::digest(self.work.text())),
+            modules: Default::default(),
             options: own.to_vec(),
             target: self.target.as_ref().map(dyno_core::Target::plan),
             drive,

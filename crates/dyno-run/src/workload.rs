@@ -100,6 +100,7 @@ pub fn description(test: &Test, edition: Edition) -> Description {
     };
     let command = |name: &&str| ((*name).to_owned(), false);
     Description {
+        modules: Vec::new(),
         options: Some(test.options.iter().map(option).collect()),
         commands: test.commands.iter().map(command).collect(),
         functions: vec!["event".to_owned()],

@@ -3,10 +3,12 @@
 use dyno_core::redact;
 use dyno_core::session::Entry;
 use mlua::{Table, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::config::Declared;
 use crate::host::Host;
 use crate::options::{OptionKind, ScriptOption};
+use crate::source::find_module;
 
 /// What a script declares.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +21,8 @@ pub struct Description {
     pub functions: Vec<String>,
     /// Its operations and the sums of its ledger.
     pub declared: Declared,
+    /// The files of the modules that it has loaded, with the SHA-256 of each; not the built-in ones.
+    pub modules: Vec<(String, String)>,
     /// `report_intermediate`, `report_cumulative`, …
     pub hooks: Vec<String>,
 }
@@ -97,6 +101,7 @@ impl Host {
                 description.functions.push(name.to_owned());
             }
         }
+        description.modules = modules(&env)?;
         let operations: Vec<String> = self.api.get("operation_names")?;
         let sums: Vec<String> = self.api.get("sum_names")?;
         for operation in &operations {
@@ -138,6 +143,31 @@ impl Host {
             read_options(&cmdline.get("options")?).map_err(mlua::Error::runtime)?;
         Ok(description)
     }
+}
+
+/// The files of the modules that a script has loaded.
+fn modules(env: &Table) -> mlua::Result<Vec<(String, String)>> {
+    let Ok(package) = env.raw_get::<Table>("package") else {
+        return Ok(Vec::new());
+    };
+    let (Ok(path), Ok(loaded)) = (
+        package.get::<String>("path"),
+        package.get::<Table>("loaded"),
+    ) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for pair in loaded.pairs::<Value, Value>() {
+        if let (Value::String(name), _) = pair?
+            && let Ok((text, file)) = find_module(&name.to_string_lossy(), &path, &[])
+        {
+            let hash = Sha256::digest(&text);
+            let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            found.push((file, hash));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// What went wrong, without Lua's word for where.

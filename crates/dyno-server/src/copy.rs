@@ -151,7 +151,7 @@ pub fn size(path: &Path) -> Size {
 pub fn free_bytes(path: &Path) -> Result<u64> {
     let data = rustix::fs::statvfs(path).map_err(|error| ServerError::Io {
         what: format!("cannot read the file system of {}", path.display()),
-        source: error.into(),
+        why: error.into(),
     })?;
     Ok(data.f_bavail * data.f_frsize)
 }

@@ -13,12 +13,12 @@ pub enum ServerError {
     #[error("{0}")]
     Failed(String),
     /// A file or a system call.
-    #[error("{what}: {source}")]
+    #[error("{what}: {why}")]
     Io {
         /// What was being done, on what.
         what: String,
-        /// Why it did not work.
-        source: io::Error,
+        /// Why it did not work; no source of the error, which says it already.
+        why: io::Error,
     },
 }
 
@@ -49,7 +49,7 @@ impl<T, E: Into<io::Error>> OnPath<T> for std::result::Result<T, E> {
     fn on(self, doing: &str, path: &Path) -> Result<T> {
         self.map_err(|error| ServerError::Io {
             what: format!("cannot {doing} {}", path.display()),
-            source: error.into(),
+            why: error.into(),
         })
     }
 }

@@ -39,6 +39,31 @@ pub struct Home {
 }
 
 impl Home {
+    /// Whether whoever servers run as can reach them here.
+    ///
+    /// # Errors
+    /// A folder on the way that only others may enter.
+    pub fn can_be_entered(&self) -> Result<()> {
+        let Some(identity) = crate::process::unprivileged()? else {
+            return Ok(());
+        };
+        for folder in self.root.ancestors() {
+            let Ok(found) = fs::metadata(folder) else {
+                continue;
+            };
+            let open = found.permissions().mode() & 0o001 != 0;
+            if !open && found.uid() != identity.uid {
+                return failed(format!(
+                    "servers run as user {}, who may not enter {}: `chmod o+x` lets it, or {VARIABLE} \
+                     names another folder",
+                    identity.uid,
+                    folder.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// That of `$DYNO_SERVERS`, else `/var/tmp/dyno-servers-UID`: a place that the unprivileged
     /// user of the servers can enter and that survives a reboot. It is made when it is needed.
     ///

@@ -28,6 +28,8 @@ const LAUNCH: &str = "launch.json";
 const RUNNING: &str = "keeper.json";
 /// How the last one ended.
 const ENDED: &str = "ended.json";
+/// So often is a server asked to end.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// So long does a keeper take to say that it has started a server, at most.
 const BEGIN_LIMIT: Duration = Duration::from_secs(20);
 
@@ -287,9 +289,9 @@ pub fn keep(folder: &Folder) -> Result<()> {
 fn watch_signals(sender: Sender<Event>) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]);
-    let mut signals = signals.map_err(|source| ServerError::Io {
+    let mut signals = signals.map_err(|why| ServerError::Io {
         what: "cannot handle signals".to_owned(),
-        source,
+        why,
     })?;
     thread::spawn(move || {
         for _ in signals.forever() {
@@ -382,16 +384,23 @@ fn end(
     events: &Receiver<Event>,
 ) -> Ended {
     let deadline = Deadline::after(Duration::from_secs(launch.grace_s));
-    match &launch.stop {
-        Stop::Signal(signal) => running.server.signal(*signal),
-        Stop::Program(words) => run_stop(words, launch, deadline),
+    let ask = || {
+        if let Stop::Signal(signal) = &launch.stop {
+            running.server.signal(*signal);
+        }
+    };
+    ask();
+    if let Stop::Program(words) = &launch.stop {
+        run_stop(words, launch, deadline);
     }
     let mut gone = has_ended;
     while !gone && !deadline.left().is_zero() {
-        match events.recv_timeout(deadline.left()) {
+        match events.recv_timeout(deadline.left().min(ASK_AGAIN)) {
             Ok(Event::Ended(_)) => gone = true,
             Ok(Event::Stop(_)) => {}
-            Err(_) => break,
+            // A server that had only begun to start may not have heard.
+            Err(mpsc::RecvTimeoutError::Timeout) => ask(),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
     // What a daemon left to this process ends by itself, too.

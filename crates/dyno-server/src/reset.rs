@@ -166,7 +166,7 @@ pub fn trim(path: &Path) -> Result<Trimmed> {
         )),
         Err(error) => Err(ServerError::Io {
             what: format!("cannot trim the device below {}", path.display()),
-            source: error.into(),
+            why: error.into(),
         }),
     }
 }

@@ -202,14 +202,15 @@ impl Server {
             progress(bytes, total)
         })?;
         let wanted = snapshot.copied.map(|copied| (copied.files, copied.bytes));
-        if wanted.is_some_and(|wanted| wanted != (copied.files, copied.bytes)) {
+        if let Some((files, bytes)) =
+            wanted.filter(|wanted| *wanted != (copied.files, copied.bytes))
+        {
             return failed(format!(
                 "snapshot '{name}' of server '{}' is not what it was: {} files with {} bytes \
-                 instead of {:?}",
+                 instead of {files} with {bytes}",
                 folder.name(),
                 copied.files,
-                copied.bytes,
-                wanted
+                copied.bytes
             ));
         }
         let password = place(folder, name).join(PASSWORD);

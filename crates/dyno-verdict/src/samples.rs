@@ -371,6 +371,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
 
 fn plan(drive: &Drive, workload: &WorkloadSummary, target: &TargetSummary) -> Plan {
     Plan {
+        modules: Default::default(),
         plan_version: PLAN_VERSION,
         edition: Edition::Dyno,
         command: "run".to_owned(),

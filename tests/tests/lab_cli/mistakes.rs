@@ -131,3 +131,122 @@ fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
         &["changed in 3 trials: load.time", "0 of 3 trials are done"],
     );
 }
+
+/// An experiment on SQLite of two short trials, with this workload.
+fn small(lab: &Lab, workload: &str, more: &str) -> String {
+    format!(
+        "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\
+         [data]\nnone = true\n[load]\nworkload = '{workload}'\nwarmup = '0s'\ntime = '0.3s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n{more}",
+        lab.path("m.db").display()
+    )
+}
+
+#[test]
+fn a_module_that_changed_makes_other_trials() {
+    let lab = Lab::new();
+    let module = |statement: &str| {
+        let text = format!("return {{ statement = '{statement}' }}\n");
+        write(&lab, "words.lua", &text);
+    };
+    module("SELECT 1");
+    write(
+        &lab,
+        "with_module.lua",
+        "local words = require('words')\n\
+         function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query(words.statement) end\n",
+    );
+    write(&lab, "m.toml", &small(&lab, "with_module.lua", ""));
+    lab.dyno("lab run m.toml").success();
+    module("SELECT 2");
+    let said = lab.dyno("lab resume m.toml").failure(2);
+    has(
+        &said,
+        &["0 of 2 trials are done", "changed in 2 trials: script"],
+    );
+}
+
+#[test]
+fn a_report_is_by_the_claims_that_the_file_has_now() {
+    let lab = Lab::new();
+    let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                  function event() con:query('SELECT 1') end\n";
+    write(&lab, "nothing.lua", script);
+    let claim = |below: &str| {
+        let claim = format!(
+            "[[claim]]\ntext = 'as said'\ncheck = {{ ratio = 'rate', of = {{ sessions = 2 }}, \
+             to = {{ sessions = 1 }}, above = {below} }}\n"
+        );
+        small(&lab, "nothing.lua", &claim)
+    };
+    write(&lab, "r.toml", &claim("0.001"));
+    lab.dyno("lab run r.toml").success();
+    has(&lab.dyno("lab report r.toml").success(), &["above 0.001"]);
+    write(&lab, "r.toml", &claim("1000"));
+    has(&lab.dyno("lab report r.toml").success(), &["above 1000"]);
+    write(&lab, "r.toml", &claim("1").replace("[1, 2]", "[1, 2, 3]"));
+    let said = lab.dyno("lab report r.toml").success();
+    has(&said, &["r.toml has other trials now", "above 0.001"]);
+    write(&lab, "r.toml", "rubbish");
+    let said = lab.dyno("lab report r.toml").success();
+    has(&said, &["r.toml is no experiment any more"]);
+}
+
+#[test]
+fn what_would_never_end_or_say_nothing_is_refused() {
+    let lab = Lab::new();
+    write(&lab, "nothing.lua", "function event() end\n");
+    let text = small(&lab, "nothing.lua", "");
+    for (text, told) in [
+        (
+            text.replace("time = '0.3s'", "time = '0s'"),
+            "[load] time is 0",
+        ),
+        (
+            text.clone() + "[design]\nrepeats = 4000000000\n",
+            "too many trials",
+        ),
+        (
+            text.replace(
+                "levels = [1, 2]",
+                "levels = [{ name = '1', sql = ['set session x = 1'] }]",
+            )
+            .replace("'client'", "'online'"),
+            "holds for the session that says it",
+        ),
+    ] {
+        write(&lab, "x.toml", &text);
+        has(&lab.dyno("lab plan x.toml").failure(2), &[told]);
+    }
+    has(
+        &lab.dyno("lab plan /dev/zero").failure(2),
+        &["is a file of text"],
+    );
+    // How far it goes is said before.
+    let more = "[design]\nprecision = '1 %'\nmax_blocks = 12\nrerun_best = true\nbudget = '1m'\n";
+    write(&lab, "x.toml", &(text + more));
+    has(
+        &lab.dyno("lab plan x.toml").success(),
+        &[
+            "8 to 12 blocks, 16 trials at least",
+            "the best is measured once more",
+            "1m",
+        ],
+    );
+}
+
+#[test]
+fn one_results_file_is_run_by_one_process() {
+    let lab = Lab::new();
+    write(&lab, "nothing.lua", "function event() end\n");
+    let long = small(&lab, "nothing.lua", "").replace("'0.3s'", "'30s'");
+    write(&lab, "a.toml", &long);
+    let running = lab.start("lab run a.toml");
+    while !lab.path("dyno.db").exists() || !lab.dyno("lab status").stdout.contains("process") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let said = lab.dyno("lab run a.toml --name other").failure(1);
+    has(&said, &["a is being run already, by process"]);
+    drop(running);
+}

@@ -5,6 +5,7 @@ mod drive;
 mod option;
 mod schedule;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub struct Plan {
     pub workload: String,
     /// SHA-256 of the script's text, hexadecimal: a changed script is another workload.
     pub script_sha256: String,
+    /// The files of the modules that the script loads, with the SHA-256 of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modules: BTreeMap<String, String>,
     /// All of the workload's options, those at their default too. A value `***` was a secret.
     #[serde(with = "as_object")]
     #[cfg_attr(

@@ -165,6 +165,7 @@ prop_compose! {
             command: "run".to_owned(),
             workload,
             script_sha256: "0".repeat(64),
+            modules: Default::default(),
             options,
             target,
             drive,

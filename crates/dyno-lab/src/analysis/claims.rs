@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_core::factors;
+use dyno_core::finding::Verdict;
 use dyno_stats::Bounds;
 
 use super::effects::base_of;
@@ -59,6 +60,80 @@ pub fn not_judged(check: &Check) -> Vec<&'static str> {
 
 const CONFIDENCE: f64 = 0.95;
 
+/// A bound of a claim: a number, a share such as `60 %`, or a time, which is in milliseconds then.
+fn bound(value: &Scalar) -> Option<f64> {
+    let text = value.to_string();
+    let text = text.trim();
+    if let Some(percent) = text.strip_suffix('%') {
+        return Some(percent.trim_end().parse::<f64>().ok()? / 100.0);
+    }
+    let time = || {
+        let time = dyno_core::units::parse_duration(text).ok()?;
+        Some(time.as_secs_f64() * 1e3)
+    };
+    match text.parse::<f64>() {
+        Ok(number) => number.is_finite().then_some(number),
+        Err(_) if text.ends_with('s') => time(),
+        Err(_) => factors::number(text),
+    }
+}
+
+/// What is wrong with a claim's check, whatever was measured.
+pub(crate) fn senseless(check: &Check) -> Option<String> {
+    let subjects = [
+        ("ratio", check.ratio.is_some()),
+        ("figure", check.figure.is_some()),
+        ("spread", check.spread.is_some()),
+        ("fairness", check.fairness.is_some()),
+        ("first", check.first.is_some()),
+        ("stalls", !check.stalls.is_empty()),
+    ];
+    let named: Vec<&str> = subjects
+        .iter()
+        .filter(|(_, is_named)| *is_named)
+        .map(|(name, _)| *name)
+        .collect();
+    let is_judged = not_judged(check).is_empty();
+    match named.as_slice() {
+        [] if is_judged => {
+            return Some(
+                "it has nothing to check: ratio, figure, spread, fairness, first or stalls"
+                    .to_owned(),
+            );
+        }
+        [one, other, ..] => return Some(format!("it says both `{one}` and `{other}`")),
+        _ => {}
+    }
+    for (name, value) in [
+        ("above", &check.above),
+        ("below", &check.below),
+        ("within", &check.within),
+    ] {
+        let value = value
+            .as_ref()
+            .filter(|value| bound(value).is_none_or(|bound| name == "within" && bound < 0.0));
+        if let Some(value) = value {
+            return Some(format!(
+                "`{name} = {value}` is no bound; expected a number, a share such as \"60 %\" or a \
+                 time such as \"10ms\""
+            ));
+        }
+    }
+    if let ["ratio" | "figure" | "spread" | "fairness"] = named.as_slice() {
+        let Some(allowed) = Allowed::of(check) else {
+            return Some("it says no value: between, above, below, or is with within".to_owned());
+        };
+        if allowed.low > allowed.high {
+            return Some(format!(
+                "nothing is between {} and {}",
+                plain(allowed.low),
+                plain(allowed.high)
+            ));
+        }
+    }
+    None
+}
+
 /// What values a claim allows.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
@@ -68,16 +143,16 @@ struct Allowed {
 
 impl Allowed {
     fn of(check: &Check) -> Option<Self> {
-        let number = |value: &Option<Scalar>| {
-            value
-                .as_ref()
-                .and_then(|value| factors::number(&value.to_string()))
-        };
+        let number = |value: &Option<Scalar>| value.as_ref().and_then(bound);
         if let Some([low, high]) = check.between {
             return Some(Self { low, high });
         }
         if let (Some(is), within) = (number(&check.is), number(&check.within)) {
-            let within = within.unwrap_or(0.0);
+            let is_share = |text: String| text.trim_end().ends_with('%');
+            let within = match check.within.as_ref().map(ToString::to_string) {
+                Some(text) if is_share(text.clone()) => is.abs() * within.unwrap_or(0.0),
+                _ => within.unwrap_or(0.0),
+            };
             return Some(Self {
                 low: is - within,
                 high: is + within,
@@ -165,11 +240,37 @@ impl Experiment {
                 Ok((allowed.judge(ratio.bounds), evidence))
             }),
         };
-        let (judgement, evidence) = told.unwrap_or_else(|why| (Judgement::CannotTell, why));
+        let (judgement, mut evidence) = told.unwrap_or_else(|why| (Judgement::CannotTell, why));
+        if let Some(doubt) = self.doubt(check, trials) {
+            evidence += &format!("; {doubt}");
+        }
         Answer {
-            text: claim.text.clone(),
+            text: claim.text.get_ref().clone(),
             judgement,
             evidence,
+        }
+    }
+
+    /// How many of the trials that a claim is about are doubtful.
+    fn doubt(&self, check: &Check, trials: &[Measured]) -> Option<String> {
+        let to = match check.to.is_empty() {
+            true => &self.design.baseline,
+            false => &check.to,
+        };
+        let sides = [&check.of, to];
+        let about = |trial: &&Measured| {
+            let side = check.of.is_empty() || sides.iter().any(|side| self.is_of(trial, side));
+            trial.is_usable() && self.is_of(trial, &check.cells) && side
+        };
+        let all: Vec<&Measured> = trials.iter().filter(about).collect();
+        let doubtful = all
+            .iter()
+            .filter(|trial| trial.verdict == Some(Verdict::Doubtful))
+            .count();
+        match doubtful {
+            0 => None,
+            some if some == all.len() => Some("all its trials are doubtful".to_owned()),
+            some => Some(format!("{some} of its {} trials are doubtful", all.len())),
         }
     }
 

@@ -4,7 +4,7 @@
 //! repetition of all of them, so that what varies from block to block, restarts among it, is in the
 //! interval. Refused trials are not used.
 
-mod claims;
+pub(crate) mod claims;
 mod effects;
 mod ratio;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use dyno_core::factors::parse_factor;
+use toml::Spanned;
 
 use super::{Experiment, Factor, Level, OneOrMany, Where};
 use crate::error::{Problems, nearest};
@@ -30,6 +31,12 @@ pub(crate) fn check(experiment: &Experiment, problems: &mut Problems) {
             problems.add(Some(factor.name.span()), what);
         }
         one_factor(experiment, factor, problems);
+    }
+    for claim in &experiment.claims {
+        if let Some(why) = crate::analysis::claims::senseless(&claim.check) {
+            let what = format!("the claim '{}': {why}", claim.text.get_ref());
+            problems.add(Some(claim.text.span()), what);
+        }
     }
     design(experiment, problems);
     super::prices::check(experiment, problems);
@@ -211,8 +218,42 @@ fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Pr
     }
 }
 
+/// More trials than these are a slip.
+const TRIALS_MAX: u64 = 100_000;
+
+/// Whether there are so many trials that a plan of them would take all memory.
+fn too_many(experiment: &Experiment) -> Option<String> {
+    let design = &experiment.design;
+    let levels = experiment.crossed().into_iter();
+    let levels = levels.map(|factor| factor.levels.get_ref().len() as u64);
+    let crossed = levels.fold(1, u64::saturating_mul);
+    let cells = match design.list.len() as u64 {
+        0 => crossed,
+        listed => listed,
+    };
+    let repeats = design.repeats.as_ref().map_or(1, |own| *own.get_ref());
+    let repeats = u64::from(repeats.max(design.max_blocks.unwrap_or(1)));
+    let all = cells
+        .saturating_mul(repeats)
+        .saturating_add(design.aa.into());
+    (all > TRIALS_MAX).then(|| {
+        format!("{cells} cells in {repeats} blocks are too many trials; at most {TRIALS_MAX}")
+    })
+}
+
 fn design(experiment: &Experiment, problems: &mut Problems) {
     let design = &experiment.design;
+    if experiment
+        .load
+        .time
+        .as_ref()
+        .is_some_and(|time| time.value().is_zero())
+    {
+        problems.add(None, "[load] time is 0; expected a time such as 60s");
+    }
+    if let Some(why) = too_many(experiment) {
+        problems.add(design.repeats.as_ref().map(Spanned::span), why);
+    }
     if let Some(repeats) = design
         .repeats
         .as_ref()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
 use super::types::{PlainWhere, Where};
 use super::values::{OneOrMany, Rate, Scalar, Time};
@@ -153,7 +154,8 @@ pub struct Plot {
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// In words.
-    pub text: String,
+    #[schemars(with = "String")]
+    pub text: Spanned<String>,
     /// How it is checked.
     pub check: Check,
 }

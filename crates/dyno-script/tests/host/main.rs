@@ -111,6 +111,7 @@ fn a_script_says_what_it_declares() {
         commands,
         functions,
         declared,
+        modules,
         hooks,
     } = host.describe().unwrap();
     let options: Vec<String> = options
@@ -134,6 +135,7 @@ fn a_script_says_what_it_declares() {
     assert_eq!(functions, ["event"]);
     assert_eq!(hooks, ["report_intermediate"]);
     assert_eq!(declared, Declared::default());
+    assert_eq!(modules, []);
 }
 
 #[test]

@@ -279,6 +279,7 @@ pub fn make(
     record: RecordPlan,
 ) -> Result<Plan> {
     let mut plan = loaded.job.plan(shaping.workload, own, record);
+    plan.modules = loaded.description.modules.iter().cloned().collect();
     plan.command = shaping.command.to_owned();
     plan.ladder = shaping.ladder.to_vec();
     if shaping.temporary {
@@ -306,7 +307,9 @@ pub fn make(
                 shaping.workload
             )));
         }
-        if given.plan.script_sha256 != plan.script_sha256 {
+        let is_other = given.plan.script_sha256 != plan.script_sha256
+            || !given.plan.modules.is_empty() && given.plan.modules != plan.modules;
+        if is_other {
             let path = loaded.job.work.path();
             console::note(&format!(
                 "warning: {path} is not what it was when the plan was made: the run may differ"

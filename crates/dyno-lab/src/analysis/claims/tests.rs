@@ -141,3 +141,84 @@ fn stalls_are_those_of_the_cells_that_are_named() {
     assert_eq!(stalled("b"), Judgement::Agrees);
     assert_eq!(stalled("a"), Judgement::Differs);
 }
+
+#[test]
+fn bounds_are_numbers_shares_and_times() {
+    let of = |text: &str| bound(&Scalar::Text(text.to_owned()));
+    assert_eq!(
+        (of("0.6"), of("60 %"), of("60%")),
+        (Some(0.6), Some(0.6), Some(0.6))
+    );
+    assert_eq!(
+        (of("100ms"), of("2s"), of("1G")),
+        (Some(100.0), Some(2000.0), Some(1073741824.0))
+    );
+    assert_eq!((of("x"), of("% 6"), of("inf")), (None, None, None));
+    // A share of the value that is claimed, or the value itself.
+    for (within, expected) in [("'50 %'", (100.0, 300.0)), ("50", (150.0, 250.0))] {
+        let experiment = claim(&format!("figure = 'rate', is = 200, within = {within}"));
+        let allowed = Allowed::of(&experiment.claims[0].check).unwrap();
+        assert_eq!((allowed.low, allowed.high), expected, "{within}");
+    }
+}
+
+#[test]
+fn senseless_claims_are_told_before_anything_is_run() {
+    for (check, told) in [
+        (
+            "ratio = 'rate', between = [0.6, 0.4]",
+            "nothing is between 0.6 and 0.4",
+        ),
+        (
+            "ratio = 'rate', above = 2, below = 1",
+            "nothing is between 2 and 1",
+        ),
+        (
+            "ratio = 'rate', spread = 'rate', over = 'engine', below = 1",
+            "both `ratio` and `spread`",
+        ),
+        ("ratio = 'rate'", "says no value"),
+        ("", "nothing to check"),
+        ("ratio = 'rate', below = 'x'", "`below = x` is no bound"),
+        (
+            "figure = 'rate', is = 1, within = -1",
+            "`within = -1` is no bound",
+        ),
+    ] {
+        let text = format!(
+            "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+             [[factor]]\nname = 'engine'\napplies = 'load'\nlevels = ['a', 'b']\n\
+             [[claim]]\ntext = 'it is so'\ncheck = {{ {check} }}\n"
+        );
+        let error = Experiment::parse("x.toml", &text, None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("x.toml:10:8: the claim 'it is so'"),
+            "{error}"
+        );
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn doubtful_trials_are_told_of_beside_what_they_say() {
+    let experiment = claim("ratio = 'rate', of = { engine = 'b' }, below = 1.0");
+    let mut all = trials(&experiment, 6, rate);
+    let evidence = |all: &[Measured]| experiment.judge(all).remove(0).evidence;
+    assert!(!evidence(&all).contains("doubtful"), "{}", evidence(&all));
+    all[0].verdict = Some(Verdict::Doubtful);
+    assert!(
+        evidence(&all).contains("1 of its 36 trials are doubtful"),
+        "{}",
+        evidence(&all)
+    );
+    for trial in &mut all {
+        trial.verdict = Some(Verdict::Doubtful);
+    }
+    assert!(
+        evidence(&all).ends_with("all its trials are doubtful"),
+        "{}",
+        evidence(&all)
+    );
+}

@@ -107,6 +107,17 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 /// The ways to a server of Dyno's own.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
+/// Whether a statement changes nothing but its own session.
+fn is_of_session(sql: &str) -> bool {
+    let words: Vec<String> = sql.split_whitespace().map(str::to_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["set", "session" | "local", ..] => true,
+        ["set", second, ..] => second.starts_with("@@session.") || second.starts_with("@@local."),
+        _ => false,
+    }
+}
+
 /// What the grammar can say and this version does not do.
 pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -163,6 +174,13 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
+    if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
+        wrong.push(format!(
+            "'{sql}' holds for the session that says it, which is none of the load's; write SET \
+             GLOBAL, ALTER SYSTEM, or a level's `set`"
+        ));
+    }
     if experiment.design.precision.is_some() && experiment.precision().is_none() {
         wrong.push("precision is a share, such as 0.01 or \"1 %\"".to_owned());
     }
@@ -170,7 +188,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
         for key in dyno_lab::not_judged(&claim.check) {
             wrong.push(format!(
                 "the claim '{}': '{key}' is not judged by this version",
-                claim.text
+                claim.text.get_ref()
             ));
         }
     }

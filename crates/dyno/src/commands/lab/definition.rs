@@ -16,6 +16,9 @@ use super::{checks, figures, line, slips, status, vary};
 use crate::options::Parsed;
 use crate::settings::usage;
 
+/// A longer file is none of an experiment.
+const FILE_MAX: u64 = 1_000_000;
+
 /// An experiment with all that it needs.
 pub struct Lab {
     /// The experiment.
@@ -224,6 +227,9 @@ impl Lab {
     fn look_up(&mut self) -> Result<()> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
+        if let Err(why) = self.may_serve(&home) {
+            wrong.push(why.to_string());
+        }
         wrong.extend(slips::slips(&self.experiment));
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
@@ -272,6 +278,15 @@ impl Lab {
             })
             .collect();
         Err(usage(lines.join("\n")))
+    }
+
+    /// Whether servers that are to be started can be reached by whom they run as.
+    fn may_serve(&self, home: &Home) -> Result<()> {
+        let starts = |cell: &Cell| cell.effective.server.url.is_none() && !is_of_host(cell);
+        match self.trials.cells.iter().any(starts) {
+            true => home.can_be_entered().map_err(Into::into),
+            false => Ok(()),
+        }
     }
 
     /// Where the file has the word that a message quotes, or the name that it begins with.
@@ -344,7 +359,11 @@ impl Lab {
         ] {
             if let (Some(name), Some(line)) = (name, line) {
                 let plan = checks::plan_of(line)?;
-                self.hashes.scripts.insert(name.clone(), plan.script_sha256);
+                let mut hash = plan.script_sha256;
+                for (file, own) in &plan.modules {
+                    hash += &format!(" {file} {own}");
+                }
+                self.hashes.scripts.insert(name.clone(), hash);
             }
         }
         Ok(())
@@ -404,6 +423,11 @@ fn read(words: &[String]) -> Result<(String, String, PathBuf)> {
         ));
     };
     let path = Path::new(file);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() || found.len() > FILE_MAX) {
+        return Err(usage(format!(
+            "{file}: an experiment is a file of text, of a megabyte at most"
+        )));
+    }
     let text = std::fs::read_to_string(path)
         .map_err(|why| usage(format!("{file}: cannot be read: {why}")))?;
     let base = path

@@ -30,6 +30,7 @@ impl Site<'_> {
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?;
         let of = serde_json::json!({
+            "results": self.results.display().to_string(),
             "kind": kind.title(),
             "program": self.lab.program(cell),
             "set": made.server.set,

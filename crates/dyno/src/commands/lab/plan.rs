@@ -70,6 +70,9 @@ fn text(lab: &Lab, look: &Look) -> String {
 fn count(lab: &Lab) -> String {
     let (cells, all) = (lab.trials.cells.len(), lab.planned.len());
     let order = match lab.experiment.design.order {
+        Order::Random if lab.experiment.design.bracket => {
+            "each block has every cell once, and the baseline first, in the middle and last"
+        }
         Order::Random => "each block has every cell once, in an order of its own",
         Order::Blocks => "the repeats of a cell follow each other",
         Order::Listed => "in the order of the file",
@@ -82,8 +85,29 @@ fn count(lab: &Lab) -> String {
         .max()
         .unwrap_or(0);
     let cells = format!("{cells} cell{}", if cells == 1 { "" } else { "s" });
-    let blocks = format!("{blocks} block{}", if blocks == 1 { "" } else { "s" });
-    format!("{cells} in {blocks}, {}; {order}", progress::trials(all))
+    let design = &lab.experiment.design;
+    let most = lab.experiment.blocks_max();
+    let is_open = lab.experiment.precision().is_some() && most > blocks;
+    let blocks = match is_open {
+        true => format!("{blocks} to {most} blocks"),
+        false => format!("{blocks} block{}", if blocks == 1 { "" } else { "s" }),
+    };
+    let least = if is_open { " at least" } else { "" };
+    let mut out = format!(
+        "{cells} in {blocks}, {}{least}; {order}",
+        progress::trials(all)
+    );
+    if is_open {
+        out += "; blocks go on until ratios are precise";
+    }
+    if design.rerun_best {
+        out += "; the best is measured once more";
+    }
+    if let Some(budget) = &design.budget {
+        let budget = human_seconds(budget.value().as_secs_f64());
+        out += &format!("; no block is begun that would end after {budget}");
+    }
+    out
 }
 
 fn cost(lab: &Lab) -> String {
@@ -105,7 +129,7 @@ fn cost(lab: &Lab) -> String {
     );
     let mut out = format!("  costs        {}\n", counts.join(", "));
     out += &format!(
-        "  time         {} of warm-up, measurement and settling at most; loads, restores and \
+        "  time         {} of warm-up, measurement and settling; loads, restores and \
          starts besides\n",
         human_seconds(cost.time.as_secs_f64())
     );

@@ -13,10 +13,11 @@ use dyno_lab::{Answer, Effect, Judgement, Measured, Role};
 use dyno_report::html::{self, ReportInput};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::{self, Look};
-use dyno_results::{Results, StoredExperiment};
+use dyno_results::{Results, StoredExperiment, TrialState};
 use serde_json::{Value, json};
 
 use super::figures::{self, Done};
+use super::site::NOT_READ;
 use super::tables::{self, Made};
 use super::{plans, plots, status};
 use crate::commands::report::compared;
@@ -44,6 +45,10 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     };
     let experiment = Experiment::parse(name, &head.definition, head.scale.as_deref())
         .map_err(|wrong| usage(wrong.to_string()))?;
+    let experiment = match words {
+        [file] => as_it_is_now(file, head.scale.as_deref(), experiment),
+        _ => experiment,
+    };
     let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
     let states = results.trial_states(&identities)?;
     let mut done = figures::done(&results, &stored.trials, &states)?;
@@ -57,7 +62,9 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     let mut found = Found::of(&stored, &experiment, done);
     found.answer.extend(best_again(&found.done, again.as_ref()));
-    found.again = again.is_some();
+    found.answer.extend(control(&stored, &found.done));
+    found.notes.extend(unseen(&states));
+    found.again = again;
     if let Some(folder) = parsed.value("csv") {
         found.write_csv(folder)?;
     }
@@ -81,8 +88,10 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 struct Found<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
-    /// The best was measured again.
-    again: bool,
+    /// The best, measured again.
+    again: Option<Done>,
+    /// What else is to be known of the trials.
+    notes: Vec<String>,
     /// Why trials are doubtful or refused.
     why: Option<String>,
     answer: Vec<String>,
@@ -108,7 +117,8 @@ impl<'a> Found<'a> {
         }
         Self {
             stored,
-            again: false,
+            again: None,
+            notes: Vec::new(),
             why: why(&done),
             answer,
             found: effects,
@@ -123,11 +133,11 @@ impl<'a> Found<'a> {
     /// How many trials there are, how many are done, and their verdicts.
     fn counted(&self) -> String {
         let count = |verdict: Verdict| {
-            let all = self.done.iter();
+            let all = self.done.iter().chain(&self.again);
             all.filter(|done| done.measured.verdict == Some(verdict))
                 .count()
         };
-        let done = self.done.len() + usize::from(self.again);
+        let done = self.done.len() + usize::from(self.again.is_some());
         let all = self.stored.trials.len();
         format!(
             "{done} of {all} trials done: {} valid, {} doubtful, {} refused{}",
@@ -148,7 +158,9 @@ impl<'a> Found<'a> {
             out += &format!("{}\n", head.cite);
         }
         out.push('\n');
-        for line in self.answer.iter().chain([&self.counted()]).chain(&self.why) {
+        let counted = [self.counted()];
+        let lines = self.answer.iter().chain(&counted).chain(&self.why);
+        for line in lines.chain(&self.notes) {
             out += &terminal::paragraph(line, look);
         }
         if !self.claims.is_empty() {
@@ -302,9 +314,10 @@ impl<'a> Found<'a> {
             question: &head.question,
             cite: &head.cite,
             answer: &self.answer,
-            counted: match &self.why {
-                Some(why) => format!("{}; {why}", self.counted()),
-                None => self.counted(),
+            counted: {
+                let lines = [self.counted()];
+                let lines = lines.iter().chain(&self.why).chain(&self.notes);
+                lines.map(String::as_str).collect::<Vec<_>>().join("; ")
             },
             claims: self.claims_sheet(),
             tables: self.sheets(),
@@ -390,6 +403,59 @@ fn why(done: &[Done]) -> Option<String> {
             told.join(", ")
         )
     })
+}
+
+/// The experiment by its file as it stands, for claims, tables and plots, where its trials are those
+/// that were run; else as it was then.
+fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
+    let Ok(text) = std::fs::read_to_string(file) else {
+        console::note(&format!(
+            "{file} cannot be read; this is by the file as it was when its trials were run"
+        ));
+        return then;
+    };
+    let why = match Experiment::parse(file, &text, scale) {
+        Ok(now) if now.cells() == then.cells() => return now,
+        Ok(_) => "has other trials now",
+        Err(_) => "is no experiment any more (dyno lab plan tells why)",
+    };
+    console::note(&format!(
+        "{file} {why}; this is by the file as it was when its trials were run"
+    ));
+    then
+}
+
+/// What the extra trials of the baseline gave beside those that they repeat: the host's own noise.
+fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
+    let role = |done: &Done| stored.trials[done.position].role.as_str();
+    let pairs = done.iter().filter(|one| role(one) == Role::Aa.word());
+    let ratios = pairs.filter_map(|extra| {
+        let same = |other: &&Done| {
+            role(other) == Role::Repeat.word()
+                && other.measured.block == extra.measured.block
+                && other.measured.levels == extra.measured.levels
+        };
+        Some(extra.rate()? / done.iter().find(same)?.rate()?)
+    });
+    let ratios: Vec<String> = ratios.map(|ratio| format!("{ratio:.3}")).collect();
+    (!ratios.is_empty()).then(|| {
+        format!(
+            "A/A trials: {} times the rate of the baseline beside them",
+            ratios.join(", ")
+        )
+    })
+}
+
+/// Settings that were given and could not be compared, with how many trials had them.
+fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let lines = states.values().flat_map(|state| &state.done_before);
+    for line in lines.filter(|line| line.starts_with(NOT_READ)) {
+        *counts.entry(line).or_default() += 1;
+    }
+    let told = counts.iter();
+    told.map(|(line, count)| format!("{line} ({count} trials)"))
+        .collect()
 }
 
 /// The best cell, and what it gave when it was measured again.

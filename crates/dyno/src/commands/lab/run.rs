@@ -1,5 +1,6 @@
 //! `dyno lab run` and `resume`: the trials, one after the other.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use dyno_results::{AttemptEnd, Results, StoredExperiment, Tried};
 
 use super::definition::Lab;
 use super::progress::Told;
-use super::site::Site;
+use super::site::{NOT_READ, Site};
 use super::{count, line, options, results_file};
 use crate::commands::run::{self, Within};
 use crate::options::Parsed;
@@ -42,11 +43,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     lab.plan_as_before(before.as_ref());
     let done = count_done(&states(&results, &lab)?);
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
-    if let Some(stored) = &before
-        && let Some(pid) = results.who_runs(stored.id)?
-    {
-        bail!("{} is being run already, by process {pid}", lab.head.name);
-    }
+    nobody_runs(&results)?;
     if before.is_none() && done > 0 {
         console::note(&format!(
             "{done} of {} trials are in {} already, as trials of other experiments: they count \
@@ -81,6 +78,18 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     file.finish(&lab)
 }
 
+/// Trials side by side would disturb each other, and might be the same.
+fn nobody_runs(results: &Results) -> Result<()> {
+    for name in results.experiments()? {
+        if let Some(stored) = results.experiment(&name)?
+            && let Some(pid) = results.who_runs(stored.id)?
+        {
+            bail!("{name} is being run already, by process {pid}");
+        }
+    }
+    Ok(())
+}
+
 fn count_done(states: &[Progress]) -> usize {
     let done = states.iter().filter(|state| **state == Progress::Done);
     done.count()
@@ -107,7 +116,7 @@ impl File {
         let told = Told::new(lab, count_done(&states), self.quiet, self.options.clone());
         told.begin();
         let spent_s = spent_s(&self.results, lab)?;
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
+        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let mut running = Running {
             lab,
             id,
@@ -115,6 +124,7 @@ impl File {
             file: self,
             told,
             spent_s,
+            unseen: BTreeSet::new(),
         };
         let ended = running.all(&states);
         let Running { mut site, told, .. } = running;
@@ -135,7 +145,7 @@ impl File {
 
     /// All is done: servers and images go, unless they are to stay.
     fn finish(&self, lab: &Lab) -> Result<u8> {
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet)?;
+        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
         Told::new(lab, lab.planned.len(), self.quiet, self.options.clone())
             .end(&self.results, freed)?;
@@ -221,6 +231,8 @@ struct Running<'a> {
     told: Told<'a>,
     /// By all trials so far, in seconds.
     spent_s: f64,
+    /// Settings that could not be read back, which were told.
+    unseen: BTreeSet<String>,
 }
 
 impl Running<'_> {
@@ -310,6 +322,12 @@ impl Running<'_> {
     fn one(&mut self, next: &dyno_lab::Next, identity: &str) -> Result<Vec<RunSummary>> {
         let cell = self.lab.cell(next.trial);
         let target = self.site.make_ready(cell, next.change)?;
+        for line in self.site.done() {
+            let unseen = line.strip_prefix(NOT_READ).map(str::to_owned);
+            if let Some(unseen) = unseen.filter(|unseen| self.unseen.insert(unseen.clone())) {
+                self.site.note(&format!("{NOT_READ}{unseen}"));
+            }
+        }
         let file = shown(&self.file.path)?;
         let line = line::run(cell, target.as_deref(), file, &self.lab.base);
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;

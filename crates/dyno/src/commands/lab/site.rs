@@ -2,6 +2,7 @@
 //! already, or the host alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use crate::console;
 
 /// So long may a server take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(300);
+/// What begins the line about a setting that was given and could not be compared.
+pub(super) const NOT_READ: &str = "not read back: ";
 /// The copy of the data that trials begin with.
 pub(super) const IMAGE: &str = "image";
 
@@ -50,6 +53,8 @@ pub struct Site<'a> {
     pub(super) done: Vec<String>,
     /// Nothing is said.
     pub(super) quiet: bool,
+    /// The results file: experiments of others have servers of their own.
+    pub(super) results: PathBuf,
 }
 
 impl<'a> Site<'a> {
@@ -57,7 +62,7 @@ impl<'a> Site<'a> {
     ///
     /// # Errors
     /// The folder of servers is not this user's own.
-    pub fn new(lab: &'a Lab, stop: Arc<StopSignal>, quiet: bool) -> Result<Self> {
+    pub fn new(lab: &'a Lab, stop: Arc<StopSignal>, quiet: bool, results: &Path) -> Result<Self> {
         Ok(Self {
             lab,
             home: Home::of_user()?,
@@ -68,6 +73,9 @@ impl<'a> Site<'a> {
             is_loaded: BTreeSet::new(),
             done: Vec::new(),
             quiet,
+            results: results
+                .canonicalize()
+                .unwrap_or_else(|_| results.to_owned()),
         })
     }
 
@@ -230,7 +238,7 @@ impl<'a> Site<'a> {
             started.ready_in.as_secs_f64()
         ));
         for setting in &started.unseen {
-            self.note_done(&format!("not read back: the server shows no {setting}"));
+            self.note_done(&format!("{NOT_READ}the server shows no {setting}"));
         }
         let proxy = match super::checks::proxy(&effective.server) {
             Some(options) => Some(Proxy::start(server, &options?)?),

@@ -293,6 +293,13 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
         all.extend(ground.warnings.iter().cloned());
     }
     let (goal, trial_s) = (&of.ask.goal, result.plan.trial_s);
+    let longest_s = of.ask.promise.longest().as_secs_f64();
+    if longest_s >= trial_s {
+        all.push(format!(
+            "The promise allows {longest_s} s, and a trial lasts {trial_s} s: what still waits when \
+             a trial ends counts as late. A longer --time tells more."
+        ));
+    }
     let at = result.lower.or(result.upper);
     let rate = match result.plan.searched {
         Searched::Rate => at,
