@@ -1,6 +1,6 @@
 //! `dyno lab run` and `resume`: the trials, one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ use crate::output::Kept;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
 
+/// What workloads call the fingerprint of their rows.
+const FINGERPRINT: &str = "dataset.fingerprint";
 /// So many letters of a trial's identity name its search.
 const SEARCH_NAME: usize = 12;
 /// How often in a row trials may fail, unless told otherwise.
@@ -124,6 +126,7 @@ impl File {
             file: self,
             told,
             spent_s,
+            rows: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
         let ended = running.all(&states);
@@ -231,6 +234,8 @@ struct Running<'a> {
     told: Told<'a>,
     /// By all trials so far, in seconds.
     spent_s: f64,
+    /// The fingerprints of the rows, by what made them.
+    rows: BTreeMap<String, String>,
     /// Settings that could not be read back, which were told.
     unseen: BTreeSet<String>,
 }
@@ -301,6 +306,24 @@ impl Running<'_> {
         is_spent
     }
 
+    /// Whether the rows are those that earlier trials of the same image had.
+    fn same_data(&mut self, cell: &dyno_lab::Cell, runs: &[RunSummary]) -> Result<()> {
+        let mut facts = runs.iter().flat_map(|run| &run.facts);
+        let Some(own) = facts.find(|fact| fact.name == FINGERPRINT) else {
+            return Ok(());
+        };
+        let image = serde_json::to_string(&self.lab.experiment.image_of(cell).data)?;
+        let known = self.rows.entry(image).or_insert_with(|| own.value.clone());
+        match *known == own.value {
+            true => Ok(()),
+            false => bail!(
+                "the rows are not those of the image: their fingerprint is {}, that of the trials \
+                 before {known}",
+                own.value
+            ),
+        }
+    }
+
     /// The line of a trial that looks for a load, at that load; of another as it is.
     fn at_the_limit(
         &mut self,
@@ -353,6 +376,7 @@ impl Running<'_> {
             bail!("{why}");
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
+        self.same_data(cell, &runs)?;
         match whole && [STATUS_DONE, crate::STATUS_REFUSED, crate::STATUS_LIMIT].contains(&status) {
             true => Ok(runs),
             false => bail!("the run ended with status {status}"),
