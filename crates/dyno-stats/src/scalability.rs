@@ -13,6 +13,8 @@ pub struct Scalability {
     pub misses_by: f64,
 }
 
+/// What arithmetic makes of 0.
+const ROUNDING: f64 = 1e-15;
 /// As many points are needed at least: three are met by any curve of three parameters.
 pub const SCALABILITY_MIN: usize = 4;
 
@@ -56,11 +58,12 @@ pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
             all[*at] = value;
         }
         let [one, contention, coherence] = all;
-        (one > 0.0 && contention >= 0.0 && coherence >= 0.0).then(|| {
+        (one > 0.0 && contention >= -ROUNDING && coherence >= -ROUNDING).then(|| {
             let fit = Scalability {
                 rate: 1.0 / one,
-                contention: contention / one,
-                coherence: coherence / one,
+                // No negative zero.
+                contention: (contention / one).max(0.0) + 0.0,
+                coherence: (coherence / one).max(0.0) + 0.0,
                 misses_by: 0.0,
             };
             let squares = points.iter().map(|(n, x)| (x / fit.at(*n) - 1.0).powi(2));
