@@ -16,7 +16,8 @@ end
 
 local function shown()
    if sysbench.opt.column ~= "aes" then return "secret" end
-   return postgres and ("pgp_sym_decrypt(secret, '%s')"):format(KEY) or ("AES_DECRYPT(secret, '%s')"):format(KEY)
+   local call = postgres and "pgp_sym_decrypt(secret, '%s')" or "AES_DECRYPT(secret, '%s')"
+   return call:format(KEY)
 end
 
 local function secret()
@@ -31,12 +32,15 @@ end
 
 function prepare()
    local con = connect()
-   local bytes = postgres and (sysbench.opt.column == "aes" and "BYTEA" or "VARCHAR(200)") or "VARBINARY(200)"
-   if postgres and sysbench.opt.column == "aes" then con:query("CREATE EXTENSION IF NOT EXISTS pgcrypto") end
-   con:query(("CREATE TABLE cards (id INTEGER PRIMARY KEY, owner VARCHAR(60) NOT NULL, secret %s NOT NULL)"):format(bytes))
+   local aes = sysbench.opt.column == "aes"
+   local bytes = postgres and (aes and "BYTEA" or "VARCHAR(200)") or "VARBINARY(200)"
+   if postgres and aes then con:query("CREATE EXTENSION IF NOT EXISTS pgcrypto") end
+   con:query(([[CREATE TABLE cards (id INTEGER PRIMARY KEY, owner VARCHAR(60) NOT NULL,
+      secret %s NOT NULL)]]):format(bytes))
    con:bulk_insert_init("INSERT INTO cards (id, owner, secret) VALUES")
    for id = 1, sysbench.opt.rows do
-      con:bulk_insert_next(("(%d, '%s', %s)"):format(id, sysbench.rand.string("@@@@@@@@@@@@@@@@@@@@"), hidden(secret())))
+      local owner = sysbench.rand.string("@@@@@@@@@@@@@@@@@@@@")
+      con:bulk_insert_next(("(%d, '%s', %s)"):format(id, owner, hidden(secret())))
    end
    con:bulk_insert_done()
 end
@@ -44,10 +48,11 @@ end
 function thread_init() con = connect() end
 
 function event()
-   local id = sysbench.rand.uniform(1, sysbench.opt.rows)
+   local rows = sysbench.opt.rows
+   local write, read = sysbench.rand.uniform(1, rows), sysbench.rand.uniform(1, rows)
    con:query("BEGIN")
-   con:query(("UPDATE cards SET secret = %s WHERE id = %d"):format(hidden(secret()), id))
-   con:query(("SELECT owner, %s FROM cards WHERE id = %d"):format(shown(), sysbench.rand.uniform(1, sysbench.opt.rows)))
+   con:query(("UPDATE cards SET secret = %s WHERE id = %d"):format(hidden(secret()), write))
+   con:query(("SELECT owner, %s FROM cards WHERE id = %d"):format(shown(), read))
    con:query("COMMIT")
 end
 

@@ -7,6 +7,7 @@ sysbench.cmdline.options = {
    write = {"Add rows instead of asking", false},
 }
 
+local INSERT = "INSERT INTO products (id, description, price, create_time) VALUES "
 local BEGIN, DAYS = "2015-01-01", 1826
 local con, postgres
 
@@ -23,8 +24,9 @@ end
 -- A tenth of the days are in October, as most of a year's are not.
 local function moment()
    local day, second = sysbench.rand.uniform(0, DAYS - 1), sysbench.rand.uniform(0, 86399)
-   if postgres then return ("TIMESTAMP '%s' + INTERVAL '%d days %d seconds'"):format(BEGIN, day, second) end
-   return ("'%s' + INTERVAL %d DAY + INTERVAL %d SECOND"):format(BEGIN, day, second)
+   local text = postgres and "TIMESTAMP '%s' + INTERVAL '%d days %d seconds'"
+      or "'%s' + INTERVAL %d DAY + INTERVAL %d SECOND"
+   return text:format(BEGIN, day, second)
 end
 
 local function row(id)
@@ -42,11 +44,14 @@ local INDEXES = {
 
 function prepare()
    local con = connect()
-   con:query("CREATE TABLE products (id INTEGER PRIMARY KEY, description TEXT, price DECIMAL(8,2), create_time TIMESTAMP NOT NULL)")
-   con:bulk_insert_init("INSERT INTO products (id, description, price, create_time) VALUES")
+   con:query([[CREATE TABLE products (id INTEGER PRIMARY KEY, description TEXT,
+      price DECIMAL(8,2), create_time TIMESTAMP NOT NULL)]])
+   con:bulk_insert_init(INSERT)
    for id = 1, sysbench.opt.rows do con:bulk_insert_next(row(id)) end
    con:bulk_insert_done()
-   for _, statement in ipairs(INDEXES[sysbench.opt.index]) do con:query((statement:gsub("%%s", month("create_time")))) end
+   for _, statement in ipairs(INDEXES[sysbench.opt.index]) do
+      con:query((statement:gsub("%%s", month("create_time"))))
+   end
    -- Estimates are of nothing before.
    con:query(postgres and "ANALYZE products" or "ANALYZE TABLE products")
 end
@@ -61,10 +66,11 @@ end
 function event()
    if sysbench.opt.write then
       number = number + 1
-      con:query("INSERT INTO products (id, description, price, create_time) VALUES " .. row(number))
+      con:query(INSERT .. row(number))
    elseif sysbench.opt.form == "range" then
       -- The same question only where there is one year of data: here it asks for one of five.
-      con:query("SELECT AVG(price) FROM products WHERE create_time >= '2019-10-01' AND create_time < '2019-11-01'")
+      con:query([[SELECT AVG(price) FROM products
+         WHERE create_time >= '2019-10-01' AND create_time < '2019-11-01']])
    elseif sysbench.opt.form == "generated" then
       con:query("SELECT AVG(price) FROM products WHERE month = 10")
    else

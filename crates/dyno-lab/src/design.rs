@@ -6,7 +6,7 @@ use dyno_core::rand::Stream;
 use dyno_stats::stopping::{BLOCKS_MIN, Rule, look};
 
 use crate::file::{Applies, Experiment, Order, ResetData, Settle};
-use crate::levels::Cell;
+use crate::levels::{Cell, Effective};
 
 /// What has to be done between a trial and the one before, cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -439,5 +439,21 @@ fn shuffle<T>(list: &mut [T], stream: &mut Stream) {
     for last in (1..list.len()).rev() {
         let other = stream.below(last as u64 + 1) as usize;
         list.swap(last, other);
+    }
+}
+
+/// So many runs a search takes, about: four votes on each of eight loads, ten that confirm the
+/// answer, and the run at the load that was found.
+const SEARCH_RUNS: u32 = 43;
+
+impl Effective {
+    /// How long a trial is under load, warm-ups included, by what the file says.
+    pub fn time(&self) -> Duration {
+        let times = [&self.load.warmup, &self.load.time].into_iter().flatten();
+        let run: Duration = times.map(|time| time.value()).sum();
+        match self.search {
+            Some(_) => run.saturating_mul(SEARCH_RUNS),
+            None => run,
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! From levels to what a trial runs with: bundles, what they are like, what lies beneath.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -66,22 +65,6 @@ fn explained(experiment: &Experiment) -> Vec<String> {
         None | Some(Explain::All(false)) => Vec::new(),
         Some(Explain::All(true)) => vec!["all".to_owned()],
         Some(Explain::Statements(all)) => all.all().to_vec(),
-    }
-}
-
-/// So many runs a search takes, about: four votes on each of eight loads, ten that confirm the
-/// answer, and the run at the load that was found.
-const SEARCH_RUNS: u32 = 43;
-
-impl Effective {
-    /// How long a trial is under load, warm-ups included, by what the file says.
-    pub fn time(&self) -> Duration {
-        let times = [&self.load.warmup, &self.load.time].into_iter().flatten();
-        let run: Duration = times.map(|time| time.value()).sum();
-        match self.search {
-            Some(_) => run.saturating_mul(SEARCH_RUNS),
-            None => run,
-        }
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Description {
     pub functions: Vec<String>,
     /// Its operations and the sums of its ledger.
     pub declared: Declared,
-    /// The files of the modules that it has loaded, with the SHA-256 of each; not the built-in ones.
+    /// The files of the modules that it has loaded, each with its SHA-256; no built-in ones.
     pub modules: Vec<(String, String)>,
     /// `report_intermediate`, `report_cumulative`, …
     pub hooks: Vec<String>,

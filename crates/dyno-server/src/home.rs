@@ -54,8 +54,8 @@ impl Home {
             let open = found.permissions().mode() & 0o001 != 0;
             if !open && found.uid() != identity.uid {
                 return failed(format!(
-                    "servers run as user {}, who may not enter {}: `chmod o+x` lets it, or {VARIABLE} \
-                     names another folder",
+                    "servers run as user {}, who may not enter {}: `chmod o+x` lets it, or \
+                     {VARIABLE} names another folder",
                     identity.uid,
                     folder.display()
                 ));

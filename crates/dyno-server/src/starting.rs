@@ -154,7 +154,7 @@ impl Server {
         Ok((ready_in, back.unseen))
     }
 
-    /// The dynamic linker only warns of a library that it does not find, and the server runs without.
+    /// The dynamic linker only warns of a library that is not there, and the server runs without.
     fn must_be_preloaded(&self) -> Result<()> {
         let (Some(libraries), Some(running)) =
             (self.record.environment.get(PRELOAD), self.running()?)

@@ -82,6 +82,12 @@ pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
     }
 }
 
+/// Whether figures of each shape of statement are kept: to be shown, or to have examples.
+pub fn keeps_shapes(parsed: &Parsed) -> bool {
+    let all = |what: &str| what == dyno_run::EXPLAIN_ALL;
+    parsed.has("statements") || parsed.values("explain").any(all)
+}
+
 /// The statements of `--explain`.
 fn explained(parsed: &Parsed) -> Result<Vec<String>> {
     let all: Vec<String> = parsed.values("explain").map(str::to_owned).collect();

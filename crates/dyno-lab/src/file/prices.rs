@@ -99,6 +99,45 @@ impl Prices {
         all.reserved = (!none[1]).then_some(servers[1]);
         all
     }
+
+    /// Puts a key of `[price]` in; what is wrong with it.
+    fn put(&mut self, name: &str, value: &Spanned<toml::Value>) -> Option<String> {
+        let inner = value.get_ref();
+        let number = inner.as_float().or(inner.as_integer().map(|n| n as f64));
+        let number = number.filter(|number| number.is_finite() && *number > 0.0);
+        match (name, inner) {
+            ("date", toml::Value::Datetime(date)) => self.date = date.to_string(),
+            ("currency", toml::Value::String(text)) => self.currency.clone_from(text),
+            ("hours_per_month", _) if number.is_some() => self.hours_per_month = number?,
+            ("nodes", _) if number.is_some() => self.nodes = number?,
+            (own, _) if OWN.contains(&own) => {
+                return Some(format!(
+                    "[price] {own}: expected {}",
+                    match own {
+                        "date" => "a day such as 2017-09-01, without quotes",
+                        "currency" => "a text such as \"EUR\"",
+                        _ => "a number above 0",
+                    }
+                ));
+            }
+            (_, toml::Value::Table(_)) => {
+                let price = Price::deserialize(inner.clone());
+                let price = price.map_err(|why| super::said(why.message()));
+                match price.and_then(|price| mistake(&price).map_or(Ok(price), Err)) {
+                    Ok(price) => drop(self.components.insert(name.to_owned(), price)),
+                    Err(why) => return Some(format!("the price '{name}': {why}")),
+                }
+            }
+            _ => {
+                let near = nearest(name, OWN);
+                return Some(format!(
+                    "[price] has no key '{name}'; {near}, or a component such as {{ on_demand = \
+                     0.133 }}"
+                ));
+            }
+        }
+        None
+    }
 }
 
 impl Experiment {
@@ -125,55 +164,8 @@ fn read(experiment: &Experiment) -> Result<Option<Prices>, Vec<Wrong>> {
         components: BTreeMap::new(),
     };
     for (name, value) in given {
-        let span = value.span();
-        let number = |value: &Spanned<toml::Value>| {
-            let inner = value.get_ref();
-            let number = inner.as_float().or(inner.as_integer().map(|n| n as f64));
-            number.filter(|number| number.is_finite() && *number > 0.0)
-        };
-        match (name.as_str(), value.get_ref()) {
-            ("date", toml::Value::Datetime(date)) => prices.date = date.to_string(),
-            ("currency", toml::Value::String(text)) => prices.currency.clone_from(text),
-            ("hours_per_month" | "nodes", _) if number(value).is_some() => {
-                let number = number(value).unwrap_or(1.0);
-                match name.as_str() {
-                    "nodes" => prices.nodes = number,
-                    _ => prices.hours_per_month = number,
-                }
-            }
-            (_, toml::Value::Table(_)) => match Price::deserialize(value.get_ref().clone()) {
-                Ok(price) => match mistake(&price) {
-                    None => {
-                        prices.components.insert(name.clone(), price);
-                    }
-                    Some(what) => wrong.push((span, format!("the price '{name}': {what}"))),
-                },
-                Err(why) => {
-                    let why = super::said(why.message());
-                    wrong.push((span, format!("the price '{name}': {why}")));
-                }
-            },
-            (own, _) if OWN.contains(&own) => wrong.push((
-                span,
-                format!(
-                    "[price] {own}: expected {}",
-                    match own {
-                        "date" => "a day such as 2017-09-01, without quotes",
-                        "currency" => "a text such as \"EUR\"",
-                        _ => "a number above 0",
-                    }
-                ),
-            )),
-            _ => {
-                let near = nearest(name, OWN);
-                wrong.push((
-                    span,
-                    format!(
-                        "[price] has no key '{name}'; {near}, or a component such as {{ on_demand \
-                         = 0.133 }}"
-                    ),
-                ));
-            }
+        if let Some(what) = prices.put(name, value) {
+            wrong.push((value.span(), what));
         }
     }
     if prices.date.is_empty() && wrong.is_empty() {

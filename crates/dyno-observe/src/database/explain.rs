@@ -223,7 +223,8 @@ mod tests {
         };
         let mariadb = r#"{"query_block": {"select_id": 1, "nested_loop": [{"table":
             {"table_name": "sbtest3", "access_type": "ref", "key": "k_3", "rows": 182}},
-            {"table": {"table_name": "b", "access_type": "eq_ref", "key": "PRIMARY", "rows": 1}}]}}"#;
+            {"table": {"table_name": "b", "access_type": "eq_ref", "key": "PRIMARY",
+            "rows": 1}}]}}"#;
         assert_eq!(of(mariadb), "ref sbtest3.k_3, eq_ref b.PRIMARY (182, 1)");
         let mysql = r#"{"query_block": {"ordering_operation": {"using_filesort": true, "table":
             {"table_name": "t", "access_type": "ALL", "rows_examined_per_scan": 99015}}}}"#;

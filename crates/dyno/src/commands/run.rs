@@ -25,6 +25,7 @@ use super::within::{self};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::output::Output;
+use crate::record_options::keeps_shapes;
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading};
 use dyno_run::{
@@ -492,10 +493,4 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
         None => options_help(command),
     });
     text
-}
-
-/// Whether figures of each shape of statement are kept: to be shown, or to have examples.
-fn keeps_shapes(parsed: &Parsed) -> bool {
-    let all = |what: &str| what == dyno_run::EXPLAIN_ALL;
-    parsed.has("statements") || parsed.values("explain").any(all)
 }

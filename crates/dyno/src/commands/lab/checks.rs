@@ -107,6 +107,38 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 /// The ways to a server of Dyno's own.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
+/// What is wrong with the ways to servers.
+fn ways(cells: &[Cell]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let other_way = |path: &&str| !WAYS.contains(path);
+    let mut paths = cells
+        .iter()
+        .filter_map(|cell| cell.effective.path.as_deref());
+    if let Some(path) = paths.find(other_way) {
+        wrong.push(format!(
+            "the factor 'path' is the way to the server: {}, not {path}",
+            WAYS.join(", ")
+        ));
+    }
+    let proxies = |cell: &Cell| proxy(&cell.effective.server);
+    if let Some(Err(why)) = cells.iter().filter_map(proxies).find(Result::is_err) {
+        wrong.push(why.to_string());
+    }
+    let no_proxy = |cell: &&Cell| {
+        let server = &cell.effective.server;
+        cell.effective.path.as_deref() == Some("proxy")
+            && (server.proxy.is_none() || server.url.is_some())
+    };
+    if cells.iter().any(|cell| no_proxy(&cell)) {
+        wrong.push(
+            "the factor 'path' goes by a proxy: [server] of a kind that Dyno starts needs proxy = \
+             { kind = \"haproxy\" }"
+                .to_owned(),
+        );
+    }
+    wrong
+}
+
 /// Whether a statement changes nothing but its own session.
 fn is_of_session(sql: &str) -> bool {
     let words: Vec<String> = sql.split_whitespace().map(str::to_lowercase).collect();
@@ -148,32 +180,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
         say("a command beside the load");
     }
-    let other_way = |path: &&str| !WAYS.contains(path);
-    let mut paths = cells
-        .iter()
-        .filter_map(|cell| cell.effective.path.as_deref());
-    if let Some(path) = paths.find(other_way) {
-        wrong.push(format!(
-            "the factor 'path' is the way to the server: {}, not {path}",
-            WAYS.join(", ")
-        ));
-    }
-    let proxies = |cell: &Cell| proxy(&cell.effective.server);
-    if let Some(Err(why)) = cells.iter().filter_map(proxies).find(Result::is_err) {
-        wrong.push(why.to_string());
-    }
-    let no_proxy = |cell: &&Cell| {
-        let server = &cell.effective.server;
-        cell.effective.path.as_deref() == Some("proxy")
-            && (server.proxy.is_none() || server.url.is_some())
-    };
-    if cells.iter().any(|cell| no_proxy(&cell)) {
-        wrong.push(
-            "the factor 'path' goes by a proxy: [server] of a kind that Dyno starts needs proxy = \
-             { kind = \"haproxy\" }"
-                .to_owned(),
-        );
-    }
+    wrong.extend(ways(&cells));
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
     if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
         wrong.push(format!(

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use dyno_core::factors;
 use dyno_core::record::RunRecord;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
 use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
 use super::figures::Done;
+use super::ladder::ladder;
 
 /// More lines in time than these hide each other: then those of the first block are shown.
 const LINES_MAX: usize = 24;
@@ -30,13 +30,13 @@ pub fn plots(experiment: &Experiment, done: &[Done]) -> (Vec<html::Plot>, Vec<St
 }
 
 /// What one run of a trial gives to a plot.
-struct Part<'a> {
-    done: &'a Done,
+pub(super) struct Part<'a> {
+    pub(super) done: &'a Done,
     run: &'a RunRecord,
 }
 
 impl Part<'_> {
-    fn level(&self, factor: &str) -> Option<String> {
+    pub(super) fn level(&self, factor: &str) -> Option<String> {
         if factor == STEP {
             return self.run.head.phase.as_ref().map(|phase| phase.name.clone());
         }
@@ -102,7 +102,7 @@ fn what(plot: &Plot) -> &str {
 }
 
 /// Parts by their level of a factor, in the order of the levels.
-fn by<'a, 'p>(
+pub(super) fn by<'a, 'p>(
     experiment: &Experiment,
     factor: Option<&str>,
     parts: &'p [Part<'a>],
@@ -122,7 +122,7 @@ fn by<'a, 'p>(
 }
 
 /// The place of a level among those of its factor, with its text for those that the file has not.
-fn place(experiment: &Experiment, factor: &str, level: &str) -> (usize, String) {
+pub(super) fn place(experiment: &Experiment, factor: &str, level: &str) -> (usize, String) {
     let levels = experiment.factor(factor).map(|factor| {
         let mut levels = factor.levels.get_ref().iter();
         levels
@@ -205,7 +205,7 @@ fn values<'p, 'a>(plot: &Plot, parts: &[&'p Part<'a>]) -> Result<Values<'p, 'a>>
     Ok(Values { value, unit, of })
 }
 
-fn made(
+pub(super) fn made(
     plot: &Plot,
     (value, unit): (String, String),
     about: &str,
@@ -351,116 +351,4 @@ fn by_level(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result
         dots,
     };
     Ok(made(plot, (values.value, values.unit), about, drawing))
-}
-
-fn ladder(experiment: &Experiment, plot: &Plot, parts: &[Part<'_>]) -> Result<Vec<html::Plot>> {
-    let crossed = experiment.crossed();
-    let names: Vec<&str> = crossed.iter().map(|f| f.name.get_ref().as_str()).collect();
-    let is_number = |name: &&&str| {
-        let mut levels = parts.iter().filter_map(|part| part.level(name));
-        levels.all(|level| factors::number(&level).is_some())
-    };
-    let sessions = names.iter().find(|name| **name == "sessions");
-    let x = plot.x.as_deref();
-    let x = x.or(sessions.copied());
-    let x = x.or_else(|| names.iter().rev().find(is_number).copied());
-    let x = x.ok_or_else(|| anyhow!("no factor has numbers; it needs x = \"FACTOR\""))?;
-    let line = plot.line.as_deref();
-    let line = line.or_else(|| names.iter().find(|name| **name != x).copied());
-    let figures = match (plot.panels.as_slice(), &plot.figure) {
-        ([], Some(figure)) => vec![figure.clone()],
-        ([], None) => vec!["rate".to_owned()],
-        (panels, _) => panels.to_vec(),
-    };
-    let lines = by(experiment, line, parts);
-    let figures = figures.into_iter();
-    figures
-        .map(|figure| steps(experiment, plot, (x, line), (&figure, &lines)))
-        .collect()
-}
-
-/// One figure over the levels of a factor.
-fn steps(
-    experiment: &Experiment,
-    plot: &Plot,
-    (x, line): (&str, Option<&str>),
-    (figure, lines): (&str, &[(String, Vec<&Part<'_>>)]),
-) -> Result<html::Plot> {
-    let base = line.and_then(|line| experiment.base_level(line));
-    let own = |part: &Part<'_>| -> Option<f64> {
-        let value = |part: &Part<'_>, name: &str| {
-            let steps = part.done.measured.steps.values().next()?;
-            steps.get(name).map(|figure| figure.value)
-        };
-        if figure != "ratio" {
-            return value(part, figure);
-        }
-        let same = |other: &&Part<'_>| {
-            other.done.measured.block == part.done.measured.block && other.level(x) == part.level(x)
-        };
-        let base = lines.iter().find(|(level, _)| Some(level) == base.as_ref());
-        let (_, base) = base?;
-        let base = base.iter().copied().find(same)?;
-        Some(value(part, "rate")? / value(base, "rate")?)
-    };
-    let mut ticks: BTreeMap<usize, (f64, String)> = BTreeMap::new();
-    let mut drawn = Vec::new();
-    for (number, (level, parts)) in lines.iter().enumerate() {
-        let mut at: BTreeMap<(usize, String), Vec<f64>> = BTreeMap::new();
-        for part in parts {
-            let own_x = part.level(x).unwrap_or_default();
-            let values = at.entry(place(experiment, x, &own_x)).or_default();
-            values.extend(own(part).filter(|value| value.is_finite()));
-        }
-        let (mut points, mut spread) = (Vec::new(), Vec::new());
-        for ((place, own_x), values) in &at {
-            let place_x = factors::number(own_x).unwrap_or(*place as f64);
-            ticks.insert(*place, (place_x, own_x.clone()));
-            let Some(mean) = dyno_stats::mean(values) else {
-                continue;
-            };
-            points.push((place_x, mean));
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            spread.push((place_x, low, high));
-        }
-        drawn.push(PlotLine {
-            name: line.map_or_else(String::new, |line| format!("{line} {level}")),
-            colour: number,
-            points,
-            spread,
-        });
-    }
-    if drawn.iter().all(|line| line.points.is_empty()) {
-        return Err(anyhow!("no trial has the figure '{figure}'"));
-    }
-    let (value, unit) = match figure {
-        "ratio" => (
-            format!("ratio of rates to {}", base.unwrap_or_default()),
-            "ratio",
-        ),
-        "rate" | "mean_rate" | "median_rate" | "queries" | "errors" => {
-            (figure.replace('_', " "), "count/s")
-        }
-        "mean" | "max" => (format!("{figure} latency"), "ms"),
-        _ if figure
-            .strip_prefix('p')
-            .is_some_and(|p| p.parse::<f64>().is_ok()) =>
-        {
-            (figure.to_owned(), "ms")
-        }
-        _ => (figure.replace('_', " "), "count"),
-    };
-    let about = format!(
-        "The mean over the trials of each level of {x}; the band spans them from the lowest to the \
-         highest."
-    );
-    let drawing = PlotDrawing::Curves {
-        x: x.to_owned(),
-        ticks: ticks.into_values().collect(),
-        lines: drawn,
-    };
-    let mut plot = made(plot, (value, unit.to_owned()), &about, drawing);
-    plot.title = format!("{} by {x}", plot.title);
-    Ok(plot)
 }

@@ -70,8 +70,8 @@ fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
     };
     let mut made = sheet(
         &format!("The {promise}"),
-        "Means over the trials of a cell, each a search of its own; dyno lab status --json has what \
-         each found and which load broke the promise. p99: of the run at that load.",
+        "Means over the trials of a cell, each a search of its own; dyno lab status --json has \
+         what each found and which load broke the promise. p99: of the run at that load.",
         &factors,
         &["trials", load, "p99, ms"],
     );

@@ -296,8 +296,8 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     let longest_s = of.ask.promise.longest().as_secs_f64();
     if longest_s >= trial_s {
         all.push(format!(
-            "The promise allows {longest_s} s, and a trial lasts {trial_s} s: what still waits when \
-             a trial ends counts as late. A longer --time tells more."
+            "The promise allows {longest_s} s, and a trial lasts {trial_s} s: what still waits \
+             when a trial ends counts as late. A longer --time tells more."
         ));
     }
     let at = result.lower.or(result.upper);

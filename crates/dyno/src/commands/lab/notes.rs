@@ -1,0 +1,112 @@
+//! What is to be known of an experiment's trials beside their figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::finding::Outcome;
+use dyno_core::units::human_number;
+use dyno_lab::Role;
+use dyno_lab::file::Experiment;
+use dyno_results::{StoredExperiment, TrialState};
+
+use super::figures::{self, Done};
+use super::site::NOT_READ;
+use crate::console;
+
+/// The experiment by its file as it stands, for claims, tables and plots, where its trials are
+/// those that were run; else as it was then.
+pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
+    let Ok(text) = std::fs::read_to_string(file) else {
+        console::note(&format!(
+            "{file} cannot be read; this is by the file as it was when its trials were run"
+        ));
+        return then;
+    };
+    let why = match Experiment::parse(file, &text, scale) {
+        Ok(now) if now.cells() == then.cells() => return now,
+        Ok(_) => "has other trials now",
+        Err(_) => "is no experiment any more (dyno lab plan tells why)",
+    };
+    console::note(&format!(
+        "{file} {why}; this is by the file as it was when its trials were run"
+    ));
+    then
+}
+
+/// What the extra trials of the baseline gave beside those that they repeat: the host's own noise.
+pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
+    let role = |done: &Done| stored.trials[done.position].role.as_str();
+    let pairs = done.iter().filter(|one| role(one) == Role::Aa.word());
+    let ratios = pairs.filter_map(|extra| {
+        let same = |other: &&Done| {
+            role(other) == Role::Repeat.word()
+                && other.measured.block == extra.measured.block
+                && other.measured.levels == extra.measured.levels
+        };
+        Some(extra.rate()? / done.iter().find(same)?.rate()?)
+    });
+    let ratios: Vec<String> = ratios.map(|ratio| format!("{ratio:.3}")).collect();
+    (!ratios.is_empty()).then(|| {
+        format!(
+            "A/A trials: {} times the rate of the baseline beside them",
+            ratios.join(", ")
+        )
+    })
+}
+
+/// Settings that were given and could not be compared, with how many trials had them.
+pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let lines = states.values().flat_map(|state| &state.done_before);
+    for line in lines.filter(|line| line.starts_with(NOT_READ)) {
+        *counts.entry(line).or_default() += 1;
+    }
+    let told = counts.iter();
+    told.map(|(line, count)| format!("{line} ({count} trials)"))
+        .collect()
+}
+
+/// Which checks doubt or refuse the trials, and how many of them.
+pub fn why(done: &[Done]) -> Option<String> {
+    let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in done {
+        let findings = one.runs.iter().flat_map(|run| &run.findings);
+        let against = findings.filter(|finding| {
+            let counts = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
+            counts && finding.waived.is_none()
+        });
+        let names: BTreeSet<&str> = against.map(|finding| finding.check.as_str()).collect();
+        for name in names {
+            *checks.entry(name).or_default() += 1;
+        }
+    }
+    let mut told: Vec<(&str, usize)> = checks.into_iter().collect();
+    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told: Vec<String> = told
+        .iter()
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "doubted or refused for: {}; dyno show RUN --findings tells more",
+            told.join(", ")
+        )
+    })
+}
+
+/// The best cell, and what it gave when it was measured again.
+pub fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
+    let best = figures::best(done)?;
+    let again = again?;
+    let levels = best
+        .levels
+        .iter()
+        .map(|(name, level)| format!("{name}={level}"));
+    let levels: Vec<String> = levels.collect();
+    let rate = |rate: f64| human_number(rate, if rate < 100.0 { 2 } else { 0 });
+    Some(format!(
+        "Best: {} at {}/s; measured again {}/s",
+        levels.join(" "),
+        rate(best.rate),
+        again.rate().map_or_else(|| "–".to_owned(), rate)
+    ))
+}
