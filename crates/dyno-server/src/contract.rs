@@ -11,9 +11,9 @@ use dyno_drivers::Control;
 
 use crate::credentials::Password;
 use crate::error::{Result, failed};
-use crate::keeper::Launch;
 use crate::server::Context;
 use crate::settings::Reported;
+use crate::supervisor::Launch;
 
 /// So long may a question to a server take.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);

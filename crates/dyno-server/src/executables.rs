@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, connect_to, settings_by_url};
 use crate::error::{OnPath, Result, failed, usage};
-use crate::keeper::{Launch, Stop};
 use crate::server::{Context, GRACE_S};
 use crate::settings::{Reported, Settings};
+use crate::supervisor::{Launch, Stop};
 
 /// The programs, of which those without `true` may be missing.
 const PROGRAMS: [(&str, bool); 9] = [

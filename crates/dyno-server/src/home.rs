@@ -6,7 +6,7 @@
 //! | `password`, `client.cnf`, `pgpass`, `url` | credentials, only for their owner to read |
 //! | `data/`, `run/`, `tmp/`, `log` | the server's own |
 //! | `snapshots/NAME/` | copies of `data/` |
-//! | `keeper.json`, `ended.json` | the processes that run it; how it ended |
+//! | `supervisor.json`, `ended.json` | the processes that run it; how it ended |
 //! | `limits.json` | its control groups |
 //!
 //! A folder may be a file system of its own; then `.NAME.img` beside it is its image, and

@@ -3,7 +3,7 @@
 //!
 //! A *kind* of server is an implementation of one contract: Dyno's own kinds (MariaDB, MySQL,
 //! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or
-//! on another host. A *keeper* process runs each server, so that it can outlive the command that
+//! on another host. A *supervisor* process runs each server, so that it can outlive the command that
 //! started it or end with it, whichever is asked for.
 
 mod contract;
@@ -13,7 +13,6 @@ mod error;
 mod executables;
 mod held;
 mod home;
-mod keeper;
 mod kind;
 mod kinds;
 mod limits;
@@ -29,6 +28,7 @@ mod settings;
 mod sizes;
 mod snapshot;
 mod starting;
+mod supervisor;
 mod warm;
 
 pub use copy::{Copied, free_bytes};
@@ -37,7 +37,6 @@ pub use error::{Result, ServerError};
 pub use executables::Executables;
 pub use held::Held;
 pub use home::{Folder, Home, VARIABLE};
-pub use keeper::{Ended, KeeperCommand, Lifeline, Running, keep};
 pub use kind::{Kind, is_of_data};
 pub use kinds::{Installation, KindName, PATH_VARIABLE, PRODUCTS, Product, Version, installed};
 pub use limits::Limits;
@@ -52,3 +51,4 @@ pub use settings::{Mismatch, ReadBack, Reported, Settings, read_back};
 pub use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub use starting::{Start, Started};
+pub use supervisor::{Ended, Lifeline, Running, SupervisorCommand, supervise};

@@ -9,13 +9,13 @@ use crate::contract::Contract;
 use crate::credentials::Password;
 use crate::error::{Result, failed, usage};
 use crate::home::{Folder, Home};
-use crate::keeper::{self, Ended, Running};
 use crate::kind::{Kind, check_settings};
 use crate::kinds::{Product, mysql, postgres};
 use crate::limits::Limits;
 use crate::place::Place;
 use crate::process::give;
 use crate::settings::Settings;
+use crate::supervisor::{self, Ended, Running};
 
 /// So long may a server take to end before it is killed.
 pub(crate) const GRACE_S: u64 = 120;
@@ -264,7 +264,7 @@ impl Server {
     /// # Errors
     /// The file that says so cannot be read.
     pub fn running(&self) -> Result<Option<Running>> {
-        keeper::running(&self.folder)
+        supervisor::running(&self.folder)
     }
 
     /// How it ended the last time.
@@ -272,7 +272,7 @@ impl Server {
     /// # Errors
     /// The file that says so cannot be read.
     pub fn ended(&self) -> Result<Option<Ended>> {
-        keeper::ended(&self.folder)
+        supervisor::ended(&self.folder)
     }
 
     /// Stops it; `None` where it did not run.
@@ -280,7 +280,7 @@ impl Server {
     /// # Errors
     /// It outlives even SIGKILL.
     pub fn stop(&self) -> Result<Option<Ended>> {
-        let ended = keeper::stop(&self.folder)?;
+        let ended = supervisor::stop(&self.folder)?;
         crate::limits::forget(&self.folder)?;
         Ok(ended)
     }

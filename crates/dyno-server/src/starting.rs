@@ -6,12 +6,12 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
 use crate::error::{Result, failed, usage};
-use crate::keeper::{self, KeeperCommand, Lifeline};
 use crate::kind::Kind;
 use crate::kinds::bootstrap::{excerpt, last_lines};
 use crate::process::since;
 use crate::server::{Server, claim_port};
 use crate::settings::{ReadBack, Settings, read_back};
+use crate::supervisor::{self, Lifeline, SupervisorCommand};
 
 /// The variable that names libraries which a program is to load first.
 const PRELOAD: &str = "LD_PRELOAD";
@@ -24,7 +24,7 @@ const READY_POLL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct Start<'a> {
     /// How Dyno starts itself to run the server.
-    pub keeper: &'a KeeperCommand,
+    pub supervisor: &'a SupervisorCommand,
     /// So long may it take until it answers.
     pub limit: Duration,
     /// It does not fill its cache by itself, unless a setting of the user's has it do so. Pages of
@@ -76,7 +76,7 @@ impl Server {
         crate::snapshot::must_be_whole(&self.folder)?;
         let log_begins = std::fs::metadata(self.folder.log()).map_or(0, |data| data.len());
         let (settings, cold) = self.settings_of(how);
-        // A server that was killed with its keeper leaves its groups.
+        // A server that was killed with its supervisor leaves its groups.
         crate::limits::forget(&self.folder)?;
         let mut launch =
             self.with_settings(&settings, |contract, context| contract.launch(context))?;
@@ -86,7 +86,7 @@ impl Server {
             .extend(more.map(|(name, value)| (name.clone(), value.clone())));
         launch.groups = self.record.limits.make(&self.folder)?.paths;
         let begun = Clock.now();
-        let lifeline = match keeper::start(&self.folder, &launch, how.keeper) {
+        let lifeline = match supervisor::start(&self.folder, &launch, how.supervisor) {
             Ok(lifeline) => lifeline,
             Err(error) => {
                 let _ = self.stop();

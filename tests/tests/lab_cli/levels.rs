@@ -212,3 +212,25 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
         ],
     );
 }
+
+#[test]
+fn trials_of_several_phases_have_a_row_for_each() {
+    let lab = Lab::new();
+    write(
+        &lab,
+        "steps.toml",
+        "experiment = 1\nquestion = 'What do indexes cost?'\n[server]\nurl = 'sqlite:s.db'\n\
+         [data]\nworkload = 'insert_benchmark'\noptions = { variant = '2023', rows = 2000, \
+         write_rows = 2000, steps = 'i0,x,i1', settle = '0' }\n\
+         [load]\nworkload = 'insert_benchmark'\nclients = 1\ntime = '1s'\n\
+         [[factor]]\nname = 'table'\napplies = 'client'\nlevels = [{ name = 'first' }, \
+         { name = 'second' }]\n[design]\nrepeats = 1\n[reset]\ndata = 'restore'\n\
+         [[table]]\nkind = 'phases'\n",
+    );
+    lab.dyno("lab run steps.toml").success();
+    let said = lab.dyno("lab report steps.toml").success();
+    has(
+        &said,
+        &["Phases: rate", "first", "second", "l.i0", "l.i1", "1.00"],
+    );
+}

@@ -66,11 +66,11 @@ fn own_name(what: &str) -> String {
     format!("{what}{}", std::process::id())
 }
 
-/// Kills a server and its keeper at once, as a crash of the host would.
+/// Kills a server and its supervisor at once, as a crash of the host would.
 fn crash(lab: &Lab, name: &str) {
-    let text = fs::read(lab.servers().join(name).join("keeper.json")).unwrap();
+    let text = fs::read(lab.servers().join(name).join("supervisor.json")).unwrap();
     let running: Value = serde_json::from_slice(&text).unwrap();
-    let pids = ["keeper", "server"].map(|process| running[process]["pid"].as_i64().unwrap());
+    let pids = ["supervisor", "server"].map(|process| running[process]["pid"].as_i64().unwrap());
     for pid in pids {
         // SAFETY: kill has no memory effects; they are processes of this test's server.
         unsafe { libc::kill(i32::try_from(pid).unwrap(), libc::SIGKILL) };

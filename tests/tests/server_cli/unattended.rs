@@ -1,4 +1,4 @@
-//! Servers whose Dyno or whose keeper is killed, interrupted copies, and where passwords are.
+//! Servers whose Dyno or whose supervisor is killed, interrupted copies, and where passwords are.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -44,8 +44,8 @@ fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
 fn a_server_whose_start_is_interrupted_does_not_stay() {
     let lab = Lab::new();
     let dyno = lab.start("server up postgresql --name half");
-    // The keeper is told that the server stays only once it answers.
-    while !lab.servers().join("half/keeper.json").exists() {
+    // The supervisor is told that the server stays only once it answers.
+    while !lab.servers().join("half/supervisor.json").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(!lab.servers().join("half/ended.json").exists());
     }
@@ -67,16 +67,16 @@ fn a_server_whose_start_is_interrupted_does_not_stay() {
 }
 
 #[test]
-fn a_server_whose_keeper_is_killed_dies_and_can_be_started_again() {
+fn a_server_whose_supervisor_is_killed_dies_and_can_be_started_again() {
     let lab = Lab::new();
     lab.dyno("server up mariadb").success();
-    let keepers = lab.processes();
-    let keeper = keepers
+    let supervisors = lab.processes();
+    let supervisor = supervisors
         .iter()
         .find(|(_, line)| line.contains("server keep"))
         .unwrap();
     // SAFETY: kill has no memory effects; it is a process of this test's.
-    unsafe { libc::kill(keeper.0.cast_signed(), libc::SIGKILL) };
+    unsafe { libc::kill(supervisor.0.cast_signed(), libc::SIGKILL) };
     lab.wait_for_nobody();
     assert_eq!(lab.server("mariadb")["state"], "down");
     has(

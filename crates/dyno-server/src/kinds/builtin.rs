@@ -5,8 +5,8 @@ use crate::contract::{ANSWER, Contract, connect_to, password};
 use crate::credentials::{DATABASE, Password};
 use crate::error::{Result, failed};
 use crate::home::Folder;
-use crate::keeper::Launch;
 use crate::server::Context;
+use crate::supervisor::Launch;
 
 impl Installation {
     /// Writes the file by which the server's clients log in.

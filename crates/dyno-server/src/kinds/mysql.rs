@@ -11,10 +11,10 @@ use super::{Installation, Product, output_of};
 use crate::credentials::{DATABASE, Password, USER};
 use crate::error::{OnPath, Result, failed, usage};
 use crate::home::Folder;
-use crate::keeper::{Launch, Stop};
 use crate::process::{Identity, give};
 use crate::server::{Context, GRACE_S};
 use crate::settings::Settings;
+use crate::supervisor::{Launch, Stop};
 
 /// The configuration that the server reads.
 const CONFIGURATION: &str = "my.cnf";

@@ -11,9 +11,9 @@ use super::{Installation, output_of};
 use crate::credentials::{DATABASE, Password, USER};
 use crate::error::{Result, failed, usage};
 use crate::home::Folder;
-use crate::keeper::{Launch, Stop};
 use crate::process::{Identity, give};
 use crate::server::{Context, GRACE_S};
+use crate::supervisor::{Launch, Stop};
 
 /// The configuration that the server reads.
 const CONFIGURATION: &str = "postgresql.conf";

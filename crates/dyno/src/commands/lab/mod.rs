@@ -9,6 +9,7 @@ mod images;
 mod ladder;
 mod line;
 mod notes;
+mod phases;
 mod plan;
 mod plans;
 mod plots;

@@ -16,7 +16,7 @@ use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, dro
 use super::definition::{self, Lab, is_of_host};
 use super::{host, line};
 use crate::commands::server::copies::told;
-use crate::commands::server::keeper;
+use crate::commands::server::supervisor;
 use crate::console;
 
 /// So long may a server take until it answers.
@@ -225,9 +225,9 @@ impl<'a> Site<'a> {
         }
         self.note_reset(reset);
         self.say(&format!("starting {}", server.kind().title()));
-        let command = keeper()?;
+        let command = supervisor()?;
         let started = server.start(&Start {
-            keeper: &command,
+            supervisor: &command,
             limit: START_LIMIT,
             cold: is_cold,
         })?;

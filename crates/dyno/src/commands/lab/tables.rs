@@ -103,7 +103,7 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
         TableKind::Resources => Made::Sheet(resources(&chosen)),
         TableKind::Paired => paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
-        TableKind::Phases => Made::Not("its phases: dyno phases shows them".to_owned()),
+        TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
         TableKind::Captured | TableKind::Disturbances => {
             Made::Not(format!("this version has no table of kind {:?}", table.kind).to_lowercase())

@@ -9,7 +9,7 @@ mod trial;
 use std::path::Path;
 
 use anyhow::Result;
-use dyno_server::{Home, KeeperCommand, Server, ServerError};
+use dyno_server::{Home, Server, ServerError, SupervisorCommand};
 
 use crate::definitions::SERVER;
 use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
@@ -113,7 +113,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     if let [word, folder] = args
         && word == KEEP
     {
-        return keep(Path::new(folder));
+        return supervise(Path::new(folder));
     }
     let parsed = parse(args, SERVER, Script::Declares(&[]), Grammar::Dyno)?;
     let (action, words) = match parsed.words.split_first() {
@@ -168,18 +168,18 @@ pub fn main(args: &[String]) -> Result<u8> {
 /// The action by which Dyno starts itself to run a server.
 const KEEP: &str = "keep";
 
-fn keep(folder: &Path) -> Result<u8> {
+fn supervise(folder: &Path) -> Result<u8> {
     let name = folder.file_name().and_then(|name| name.to_str());
     let (Some(name), Some(home)) = (name, folder.parent()) else {
         return Err(usage("dyno server keep is Dyno's own"));
     };
-    dyno_server::keep(&Home::at(home)?.folder(name)?)?;
+    dyno_server::supervise(&Home::at(home)?.folder(name)?)?;
     Ok(STATUS_DONE)
 }
 
 /// How Dyno starts itself to run a server.
-pub fn keeper() -> Result<KeeperCommand> {
-    Ok(KeeperCommand {
+pub fn supervisor() -> Result<SupervisorCommand> {
+    Ok(SupervisorCommand {
         // A file of this name may be another version by the time that it is started.
         program: "/proc/self/exe".into(),
         arguments: vec!["server".into(), KEEP.into()],

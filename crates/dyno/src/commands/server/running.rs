@@ -10,7 +10,7 @@ use dyno_server::{FileSystem, Folder, Home, Kind, Limits, Place, Server, Start, 
 use super::limits::{limits, place};
 use super::listing::sweep;
 use super::trial::Beginnings;
-use super::{keeper, named, settings};
+use super::{named, settings, supervisor};
 use crate::options::Parsed;
 use crate::settings::{duration, usage};
 use crate::{STATUS_DONE, console};
@@ -113,9 +113,9 @@ fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
 pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
     let limit = duration(parsed, "start-timeout", START_LIMIT)?;
     console::progress(&format!("starting {}", server.folder().name()));
-    let keeper = keeper()?;
+    let supervisor = supervisor()?;
     let started = server.start(&Start {
-        keeper: &keeper,
+        supervisor: &supervisor,
         limit,
         cold: parsed.has("cold"),
     });

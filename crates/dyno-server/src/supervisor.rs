@@ -1,10 +1,10 @@
 //! The process that runs a server and ends it: when it is told to, and when whoever asked for the
 //! server is gone, however that came about.
 //!
-//! Dyno starts itself again as a keeper, which starts the server and waits. The keeper holds the
+//! Dyno starts itself again as a supervisor, which starts the server and waits. The supervisor holds the
 //! reading end of a pipe whose only writer is Dyno, so that the end of Dyno, `kill -9` included,
 //! is the end of the file, unless it was told before that the server stays. The kernel kills the
-//! server if its keeper is killed.
+//! server if its supervisor is killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,15 +22,15 @@ use crate::error::{OnPath, Result, ServerError, failed};
 use crate::home::Folder;
 use crate::process::{Deadline, Identity, ProcessId, children, confine, join, wait_until};
 
-/// What a keeper is told.
+/// What a supervisor is told.
 const LAUNCH: &str = "launch.json";
 /// Which processes run.
-const RUNNING: &str = "keeper.json";
+const RUNNING: &str = "supervisor.json";
 /// How the last one ended.
 const ENDED: &str = "ended.json";
 /// So often is a server asked to end.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// So long does a keeper take to say that it has started a server, at most.
+/// So long does a supervisor take to say that it has started a server, at most.
 const BEGIN_LIMIT: Duration = Duration::from_secs(20);
 
 /// How a server is asked to end.
@@ -83,8 +83,8 @@ impl Launch {
 /// The processes that run a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Running {
-    /// The keeper.
-    pub keeper: ProcessId,
+    /// The supervisor.
+    pub supervisor: ProcessId,
     /// The first process of the server.
     pub server: ProcessId,
 }
@@ -100,45 +100,45 @@ pub struct Ended {
     pub killed: bool,
 }
 
-/// How Dyno starts itself as a keeper: its program, and arguments that the folder's path follows.
+/// How Dyno starts itself as a supervisor: its program, and arguments that the folder's path follows.
 #[derive(Clone, Debug)]
-pub struct KeeperCommand {
+pub struct SupervisorCommand {
     /// The program.
     pub program: PathBuf,
     /// The arguments.
     pub arguments: Vec<OsString>,
 }
 
-/// What tells a keeper that its server stays.
+/// What tells a supervisor that its server stays.
 const STAY: u8 = b's';
 
 /// Holds a server: it ends when this is dropped, or with this process.
 #[derive(Debug)]
 pub struct Lifeline {
-    keeper: Child,
+    supervisor: Child,
     stays: bool,
 }
 
 impl Lifeline {
     /// Whether the server that it holds has ended.
     pub fn is_over(&mut self) -> bool {
-        !matches!(self.keeper.try_wait(), Ok(None))
+        !matches!(self.supervisor.try_wait(), Ok(None))
     }
 
     /// Lets the server outlive this process.
     ///
     /// # Errors
-    /// Its keeper is gone.
+    /// Its supervisor is gone.
     pub fn stay(mut self) -> Result<()> {
         let told = self
-            .keeper
+            .supervisor
             .stdin
             .take()
             .map(|mut pipe| pipe.write_all(&[STAY]));
         self.stays = matches!(told, Some(Ok(())));
         match self.stays {
             true => Ok(()),
-            false => failed("the server's keeper is gone"),
+            false => failed("the server's supervisor is gone"),
         }
     }
 }
@@ -146,47 +146,50 @@ impl Lifeline {
 impl Drop for Lifeline {
     fn drop(&mut self) {
         if !self.stays {
-            // The end of the file is what tells the keeper.
-            drop(self.keeper.stdin.take());
-            let _ = self.keeper.wait();
+            // The end of the file is what tells the supervisor.
+            drop(self.supervisor.stdin.take());
+            let _ = self.supervisor.wait();
         }
     }
 }
 
-/// Starts a keeper, which starts the server. What is returned holds the server.
+/// Starts a supervisor, which starts the server. What is returned holds the server.
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn start(folder: &Folder, launch: &Launch, command: &KeeperCommand) -> Result<Lifeline> {
+pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> Result<Lifeline> {
     folder.write_json(LAUNCH, launch)?;
     folder.remove(ENDED)?;
     folder.remove(RUNNING)?;
-    let path = folder.join("keeper.log");
+    let path = folder.join("supervisor.log");
     let log = fs::File::create(&path).on("write", &path)?;
-    let mut keeper = Command::new(&command.program);
-    keeper.args(&command.arguments).arg(folder.path());
-    keeper.stdout(Stdio::null()).stderr(log).current_dir("/");
-    keeper.stdin(Stdio::piped());
+    let mut supervisor = Command::new(&command.program);
+    supervisor.args(&command.arguments).arg(folder.path());
+    supervisor
+        .stdout(Stdio::null())
+        .stderr(log)
+        .current_dir("/");
+    supervisor.stdin(Stdio::piped());
     let apart = || match rustix::process::setsid() {
         Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
     };
     // SAFETY: the closure runs between fork and exec and makes one system call.
-    unsafe { keeper.pre_exec(apart) };
-    let child = keeper.spawn().on("start", &command.program)?;
+    unsafe { supervisor.pre_exec(apart) };
+    let child = supervisor.spawn().on("start", &command.program)?;
     let mut lifeline = Lifeline {
-        keeper: child,
+        supervisor: child,
         stays: false,
     };
     let begun = wait_until(BEGIN_LIMIT, || {
         folder.join(RUNNING).exists()
             || folder.join(ENDED).exists()
-            || !matches!(lifeline.keeper.try_wait(), Ok(None))
+            || !matches!(lifeline.supervisor.try_wait(), Ok(None))
     });
     if !begun || !(folder.join(RUNNING).exists() || folder.join(ENDED).exists()) {
         let said = fs::read_to_string(&path).unwrap_or_default();
         return failed(format!(
-            "the server's keeper did not start: {}",
+            "the server's supervisor did not start: {}",
             said.trim()
         ));
     }
@@ -199,7 +202,7 @@ pub fn start(folder: &Folder, launch: &Launch, command: &KeeperCommand) -> Resul
 /// The file that says so cannot be read.
 pub fn running(folder: &Folder) -> Result<Option<Running>> {
     let running: Option<Running> = folder.read_json(RUNNING)?;
-    Ok(running.filter(|running| running.keeper.is_alive() || running.server.is_alive()))
+    Ok(running.filter(|running| running.supervisor.is_alive() || running.server.is_alive()))
 }
 
 /// How the folder's server ended, if it has been running.
@@ -220,9 +223,11 @@ pub fn stop(folder: &Folder) -> Result<Option<Ended>> {
     };
     let launch: Option<Launch> = folder.read_json(LAUNCH)?;
     let grace = launch.map_or(60, |launch| launch.grace_s);
-    running.keeper.signal(libc::SIGTERM);
-    running.keeper.wait_gone(Duration::from_secs(grace + 30));
-    running.keeper.signal(libc::SIGKILL);
+    running.supervisor.signal(libc::SIGTERM);
+    running
+        .supervisor
+        .wait_gone(Duration::from_secs(grace + 30));
+    running.supervisor.signal(libc::SIGKILL);
     running.server.signal(libc::SIGKILL);
     if !running.server.wait_gone(Duration::from_secs(30)) {
         let pid = running.server.pid;
@@ -239,11 +244,11 @@ enum Event {
     Ended(ExitStatus),
 }
 
-/// What a keeper does. Answers its exit status.
+/// What a supervisor does. Answers its exit status.
 ///
 /// # Errors
 /// The server cannot be started; this is in the folder, too.
-pub fn keep(folder: &Folder) -> Result<()> {
+pub fn supervise(folder: &Folder) -> Result<()> {
     let Some(launch) = folder.read_json::<Launch>(LAUNCH)? else {
         return failed("this command is Dyno's own: `dyno server up` starts servers");
     };
@@ -251,7 +256,7 @@ pub fn keep(folder: &Folder) -> Result<()> {
     let held = fs::File::create(&lock).on("make", &lock)?;
     let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
     if rustix::fs::flock(&held, exclusive).is_err() {
-        return failed("another keeper runs this server");
+        return failed("another supervisor runs this server");
     }
     let (sender, events) = mpsc::channel();
     // SAFETY: a system call without pointers.
@@ -264,7 +269,7 @@ pub fn keep(folder: &Folder) -> Result<()> {
                 return failed("the server's process cannot be found in /proc");
             };
             let running = Running {
-                keeper: ProcessId::of(std::process::id()).unwrap_or_else(|| server.clone()),
+                supervisor: ProcessId::of(std::process::id()).unwrap_or_else(|| server.clone()),
                 server,
             };
             folder.write_json(RUNNING, &running)?;

@@ -1,0 +1,56 @@
+//! The table of trials that have phases: each of them at each level, and against the baseline.
+
+use dyno_lab::file::Experiment;
+
+use super::figures::Done;
+use super::tables::{Made, by_cell, factors_but, sheet, shown};
+
+/// A figure of each phase of each cell, and its ratio to that of the baseline.
+pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
+    let mut steps: Vec<&String> = Vec::new();
+    // In the order in which they ran.
+    for run in done.iter().flat_map(|done| &done.runs) {
+        let step = run.head.phase.as_ref().map(|phase| &phase.name);
+        steps.extend(step.filter(|step| !steps.contains(step)));
+    }
+    if steps.is_empty() {
+        return Made::Not("a table of phases: no trial has phases".to_owned());
+    }
+    let factors = factors_but(done, &[]);
+    let mut made = sheet(
+        &format!("Phases: {figure}"),
+        "Means over the trials of a cell; the ratio is to the base levels of all factors, phase by \
+         phase. dyno phases RUN shows one trial in full.",
+        &factors,
+        &["phase", figure, "ratio"],
+    );
+    made.columns[factors.len()].1 = false;
+    let of = |trials: &[&Done], step: &str| -> Option<f64> {
+        let own = |done: &&&Done| done.measured.is_usable();
+        let values: Vec<f64> = trials
+            .iter()
+            .filter(own)
+            .filter_map(|done| Some(done.measured.steps.get(step)?.get(figure)?.value))
+            .collect();
+        dyno_stats::mean(&values)
+    };
+    let base: Vec<&Done> = done
+        .iter()
+        .filter(|done| {
+            let mut levels = done.measured.levels.iter();
+            levels.all(|(name, level)| experiment.base_level(name).as_ref() == Some(level))
+        })
+        .copied()
+        .collect();
+    for (levels, trials) in by_cell(done, &factors) {
+        for step in &steps {
+            let (own, base) = (of(&trials, step), of(&base, step));
+            let ratio = own.zip(base).map(|(own, base)| own / base);
+            let mut row = levels.clone();
+            row.push((*step).clone());
+            row.extend([own, ratio].map(shown));
+            made.rows.push(row);
+        }
+    }
+    Made::Sheet(made)
+}
