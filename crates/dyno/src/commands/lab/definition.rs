@@ -352,7 +352,7 @@ impl Lab {
             (None, _) => Some("mysql://127.0.0.1:9/x"),
         };
         let run = line::run(cell, target, "none", &self.base);
-        let prepare = line::prepare(&effective.data, target, &self.base);
+        let prepare = line::prepare(effective, target, &self.base);
         for (name, line) in [
             (&effective.load.workload, run),
             (&effective.data.workload, prepare),

@@ -66,9 +66,14 @@ pub struct Best {
 impl Done {
     /// Its rate, per second; `None` where it has phases.
     pub fn rate(&self) -> Option<f64> {
+        self.value("rate")
+    }
+
+    /// A figure; `None` where it has phases, of which each has its own.
+    pub fn value(&self, figure: &str) -> Option<f64> {
         let steps = &self.measured.steps;
         let only = steps.values().next().filter(|_| steps.len() == 1)?;
-        Some(only.get("rate")?.value)
+        Some(only.get(figure)?.value)
     }
 }
 

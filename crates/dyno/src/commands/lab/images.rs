@@ -36,6 +36,7 @@ impl Site<'_> {
             "set": made.server.set,
             "plugins": made.server.plugins,
             "data": made.data,
+            "clients": made.load.clients,
             "script": self.lab.script(made.data.workload.as_deref()),
         });
         let hash = Sha256::digest(of.to_string().as_bytes());
@@ -173,7 +174,7 @@ impl Site<'_> {
         self.begin(server, made, held, name)?;
         let begun = Clock.now();
         let target = format!("server:{name}");
-        if let Some(line) = line::prepare(&made.data, Some(&target), &self.lab.base) {
+        if let Some(line) = line::prepare(made, Some(&target), &self.lab.base) {
             self.prepare(line).context("the data cannot be loaded")?;
         }
         self.down();
@@ -212,8 +213,7 @@ impl Site<'_> {
 
     /// The files of a test of the host.
     pub(super) fn load_host(&mut self, cell: &Cell) -> Result<()> {
-        let data = &cell.effective.data;
-        let Some(line) = line::prepare(data, None, &self.lab.base) else {
+        let Some(line) = line::prepare(&cell.effective, None, &self.lab.base) else {
             return Ok(());
         };
         let key = line.join(" ");

@@ -48,10 +48,7 @@ fn steps(
 ) -> Result<html::Plot> {
     let base = line.and_then(|line| experiment.base_level(line));
     let own = |part: &Part<'_>| -> Option<f64> {
-        let value = |part: &Part<'_>, name: &str| {
-            let steps = part.done.measured.steps.values().next()?;
-            steps.get(name).map(|figure| figure.value)
-        };
+        let value = |part: &Part<'_>, name: &str| part.done.value(name);
         if figure != "ratio" {
             return value(part, figure);
         }

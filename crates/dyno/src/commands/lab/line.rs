@@ -58,8 +58,10 @@ pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Opt
     Some(line)
 }
 
-/// `dyno prepare …` of the data; of data without a workload nothing.
-pub fn prepare(data: &Data, target: Option<&str>, base: &Path) -> Option<Vec<String>> {
+/// `dyno prepare …` of the data; of data without a workload nothing. Each client of a workload that
+/// has steps has tables of its own.
+pub fn prepare(of: &Effective, target: Option<&str>, base: &Path) -> Option<Vec<String>> {
+    let Effective { load, data, .. } = of;
     let name = data.workload.as_ref().filter(|_| !data.none)?;
     let mut line = vec![
         "dyno".to_owned(),
@@ -68,6 +70,9 @@ pub fn prepare(data: &Data, target: Option<&str>, base: &Path) -> Option<Vec<Str
     ];
     if let Some(target) = target {
         line.extend(["--target".to_owned(), target.to_owned()]);
+    }
+    if let Some(clients) = load.clients {
+        line.extend(["--sessions".to_owned(), clients.to_string()]);
     }
     if let Some(seed) = data.seed {
         line.extend(["--seed".to_owned(), seed.to_string()]);
@@ -129,7 +134,7 @@ mod tests {
              --time 60s --percentiles 50,95,99,99.5,99.9 --factor memory=1G --quiet --mix=draw \
              --tables=2 --use_fk=off"
         );
-        let line = prepare(&cell.effective.data, Some("server:x"), Path::new("/there")).unwrap();
+        let line = prepare(&cell.effective, Some("server:x"), Path::new("/there")).unwrap();
         assert_eq!(
             line.join(" "),
             "dyno prepare tpcc --target server:x --seed 7 --tables=2 --use_fk=off"

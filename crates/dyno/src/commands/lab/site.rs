@@ -275,7 +275,7 @@ impl<'a> Site<'a> {
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
         let made = self.lab.experiment.image_of(cell);
-        let prepare = line::prepare(&made.data, Some(url), &self.lab.base);
+        let prepare = line::prepare(&made, Some(url), &self.lab.base);
         if let Some(line) = prepare.filter(|_| change >= Change::Restore) {
             let begun = Clock.now();
             let mut cleanup = line.clone();

@@ -272,7 +272,7 @@ pub(super) fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
     let values: Vec<f64> = trials
         .iter()
         .filter(|done| done.measured.is_usable())
-        .filter_map(|done| Some(done.measured.steps.values().next()?.get(figure)?.value))
+        .filter_map(|done| done.value(figure))
         .collect();
     dyno_stats::mean(&values)
 }
