@@ -2,8 +2,8 @@
 //! socket and its log; started with settings that are read back, copied, restored and removed.
 //!
 //! A *kind* of server is an implementation of one contract: Dyno's own kinds (MariaDB, MySQL,
-//! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or
-//! on another host. A *supervisor* process runs each server, so that it can outlive the command that
+//! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or on
+//! another host. A *supervisor* process runs each server, so that it can outlive the command that
 //! started it or end with it, whichever is asked for.
 
 mod contract;

@@ -1,10 +1,10 @@
 //! The process that runs a server and ends it: when it is told to, and when whoever asked for the
 //! server is gone, however that came about.
 //!
-//! Dyno starts itself again as a supervisor, which starts the server and waits. The supervisor holds the
-//! reading end of a pipe whose only writer is Dyno, so that the end of Dyno, `kill -9` included,
-//! is the end of the file, unless it was told before that the server stays. The kernel kills the
-//! server if its supervisor is killed.
+//! Dyno starts itself again as a supervisor, which starts the server and waits. The supervisor
+//! holds the reading end of a pipe whose only writer is Dyno, so that the end of Dyno, `kill -9`
+//! included, is the end of the file, unless it was told before that the server stays. The kernel
+//! kills the server if its supervisor is killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -100,7 +100,7 @@ pub struct Ended {
     pub killed: bool,
 }
 
-/// How Dyno starts itself as a supervisor: its program, and arguments that the folder's path follows.
+/// How Dyno starts itself as a supervisor: its program, and arguments before the folder's path.
 #[derive(Clone, Debug)]
 pub struct SupervisorCommand {
     /// The program.
