@@ -10,8 +10,8 @@ mod levels;
 mod schedule;
 
 pub use analysis::{
-    Answer, Effect, Figure, Figures, Judgement, Measured, Ratio, Source, block_logs, effects,
-    interactions, not_judged,
+    Answer, Effect, Figure, Figures, Judgement, Measured, Ratio, Side, Source, between, block_logs,
+    effects, interactions, not_judged,
 };
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};

@@ -42,5 +42,5 @@ pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 pub use run::{Progress, Run, RunConfig, SESSIONS_MAX};
 pub use silences::{Pauses, TimeRange};
 pub use single::{Single, run_single};
-pub use statements::{Ended, Literals, ShapeFigures, StatementFacts, comparable, shape};
+pub use statements::{Ended, Literals, ShapeFigures, StatementFacts, comparable, is_single, shape};
 pub use stop::{StopLevel, StopSignal};

@@ -14,6 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue, StatementId};
 
+pub use examples::is_single;
 pub use literals::{Literals, comparable, shape};
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};

@@ -19,7 +19,30 @@ impl Sheet {
     /// A line for each row, under the names of the columns.
     pub fn csv(&self) -> String {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        let rows = std::iter::once(&names).chain(&self.rows);
-        rows.map(|row| csv::row(row) + "\n").collect()
+        // For programs, which take no thousands apart.
+        let plain = |cell: &String| {
+            let bare = cell.replace(',', "");
+            match bare.parse::<f64>() {
+                Ok(_) => bare,
+                Err(_) => cell.clone(),
+            }
+        };
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| -> Vec<String> {
+            let cells = row.iter().zip(&self.columns);
+            cells
+                .map(|(cell, (_, is_figure))| {
+                    if *is_figure {
+                        plain(cell)
+                    } else {
+                        cell.clone()
+                    }
+                })
+                .collect()
+        });
+        std::iter::once(names)
+            .chain(rows)
+            .map(|row| csv::row(&row) + "\n")
+            .collect()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_core::redact;
 use dyno_core::summary::StatementPlan;
 use dyno_drivers::Control;
-use dyno_load::{ShapeFigures, shape};
+use dyno_load::{ShapeFigures, is_single, shape};
 use dyno_observe::{explain, has_plan};
 
 use crate::job::Ready;
@@ -57,6 +57,10 @@ pub(crate) fn plans(
                 "no statement of it was short enough to ask the server about",
             ),
             Some(_) if !control.is_open() => not(shape, "the connection to the server was lost"),
+            Some(sql) if !is_single(sql) => not(
+                shape,
+                "it is several statements, of which all but the first would be executed",
+            ),
             Some(sql) => explain(&mut control, family, (&shape, sql), TIMEOUT),
         })
         .collect();

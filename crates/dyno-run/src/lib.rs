@@ -18,6 +18,7 @@ mod sink;
 mod summary;
 mod workload;
 
+pub use dyno_load::is_single;
 pub use dyno_observe::has_plan;
 pub use dyno_script::Prints;
 pub use error::{Result, RunError};

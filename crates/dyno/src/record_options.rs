@@ -91,6 +91,11 @@ pub fn keeps_shapes(parsed: &Parsed) -> bool {
 /// The statements of `--explain`.
 fn explained(parsed: &Parsed) -> Result<Vec<String>> {
     let all: Vec<String> = parsed.values("explain").map(str::to_owned).collect();
+    if let Some(several) = all.iter().find(|what| !dyno_run::is_single(what)) {
+        return Err(usage(format!(
+            "--explain '{several}' is several statements; name one, or give --explain once for each"
+        )));
+    }
     let wrong = all
         .iter()
         .find(|what| *what != dyno_run::EXPLAIN_ALL && !dyno_run::has_plan(what));

@@ -9,6 +9,9 @@ pub struct StatementPlan {
     pub shape: String,
     /// How tables are read, in the server's order.
     pub accesses: Vec<Access>,
+    /// What the server does beside reading tables, such as `filesort`, `temporary table`, `Sort`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub besides: Vec<String>,
     /// What the server said: JSON, of SQLite lines; empty where it said nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -27,7 +30,8 @@ pub struct Access {
     pub how: String,
     /// The index; `None` without one.
     pub key: Option<String>,
-    /// How many rows the server expects to read of it each time.
+    /// How many rows the server expects of it each time: MySQL and MariaDB how many they examine,
+    /// PostgreSQL how many are left when its conditions have been applied.
     pub rows: Option<f64>,
 }
 
@@ -44,9 +48,13 @@ impl StatementPlan {
             [access.how.as_str(), &place].join(" ").trim().to_owned()
         };
         let all: Vec<String> = self.accesses.iter().map(of).collect();
-        match all.is_empty() {
+        let tables = match all.is_empty() {
             true => "no table".to_owned(),
             false => all.join(", "),
+        };
+        match self.besides.is_empty() {
+            true => tables,
+            false => format!("{tables}; {}", self.besides.join(", ")),
         }
     }
 

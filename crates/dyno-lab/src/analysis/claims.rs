@@ -1,10 +1,15 @@
 //! What was said before, against what was measured.
 
+mod bounds;
+
 use std::collections::BTreeMap;
 
 use dyno_core::factors;
 use dyno_core::finding::Verdict;
-use dyno_stats::Bounds;
+
+pub(crate) use bounds::senseless;
+
+use bounds::Allowed;
 
 use super::effects::base_of;
 use super::ratio::{Pairs, Ratio, Source, over_blocks};
@@ -59,128 +64,8 @@ pub fn not_judged(check: &Check) -> Vec<&'static str> {
 }
 
 const CONFIDENCE: f64 = 0.95;
-
-/// A bound of a claim: a number, a share such as `60 %`, or a time, which is in milliseconds then.
-fn bound(value: &Scalar) -> Option<f64> {
-    let text = value.to_string();
-    let text = text.trim();
-    if let Some(percent) = text.strip_suffix('%') {
-        return Some(percent.trim_end().parse::<f64>().ok()? / 100.0);
-    }
-    let time = || {
-        let time = dyno_core::units::parse_duration(text).ok()?;
-        Some(time.as_secs_f64() * 1e3)
-    };
-    match text.parse::<f64>() {
-        Ok(number) => number.is_finite().then_some(number),
-        Err(_) if text.ends_with('s') => time(),
-        Err(_) => factors::number(text),
-    }
-}
-
-/// What is wrong with a claim's check, whatever was measured.
-pub(crate) fn senseless(check: &Check) -> Option<String> {
-    let subjects = [
-        ("ratio", check.ratio.is_some()),
-        ("figure", check.figure.is_some()),
-        ("spread", check.spread.is_some()),
-        ("fairness", check.fairness.is_some()),
-        ("first", check.first.is_some()),
-        ("stalls", !check.stalls.is_empty()),
-    ];
-    let named: Vec<&str> = subjects
-        .iter()
-        .filter(|(_, is_named)| *is_named)
-        .map(|(name, _)| *name)
-        .collect();
-    let is_judged = not_judged(check).is_empty();
-    match named.as_slice() {
-        [] if is_judged => {
-            return Some(
-                "it has nothing to check: ratio, figure, spread, fairness, first or stalls"
-                    .to_owned(),
-            );
-        }
-        [one, other, ..] => return Some(format!("it says both `{one}` and `{other}`")),
-        _ => {}
-    }
-    for (name, value) in [
-        ("above", &check.above),
-        ("below", &check.below),
-        ("within", &check.within),
-    ] {
-        let value = value
-            .as_ref()
-            .filter(|value| bound(value).is_none_or(|bound| name == "within" && bound < 0.0));
-        if let Some(value) = value {
-            return Some(format!(
-                "`{name} = {value}` is no bound; expected a number, a share such as \"60 %\" or a \
-                 time such as \"10ms\""
-            ));
-        }
-    }
-    if let ["ratio" | "figure" | "spread" | "fairness"] = named.as_slice() {
-        let Some(allowed) = Allowed::of(check) else {
-            return Some("it says no value: between, above, below, or is with within".to_owned());
-        };
-        if allowed.low > allowed.high {
-            return Some(format!(
-                "nothing is between {} and {}",
-                plain(allowed.low),
-                plain(allowed.high)
-            ));
-        }
-    }
-    None
-}
-
-/// What values a claim allows.
-#[derive(Clone, Copy, Debug)]
-struct Allowed {
-    low: f64,
-    high: f64,
-}
-
-impl Allowed {
-    fn of(check: &Check) -> Option<Self> {
-        let number = |value: &Option<Scalar>| value.as_ref().and_then(bound);
-        if let Some([low, high]) = check.between {
-            return Some(Self { low, high });
-        }
-        if let (Some(is), within) = (number(&check.is), number(&check.within)) {
-            let is_share = |text: String| text.trim_end().ends_with('%');
-            let within = match check.within.as_ref().map(ToString::to_string) {
-                Some(text) if is_share(text.clone()) => is.abs() * within.unwrap_or(0.0),
-                _ => within.unwrap_or(0.0),
-            };
-            return Some(Self {
-                low: is - within,
-                high: is + within,
-            });
-        }
-        let (above, below) = (number(&check.above), number(&check.below));
-        (above.is_some() || below.is_some()).then_some(Self {
-            low: above.unwrap_or(f64::NEG_INFINITY),
-            high: below.unwrap_or(f64::INFINITY),
-        })
-    }
-
-    fn judge(self, bounds: Option<Bounds>) -> Judgement {
-        match bounds {
-            Some(own) if own.low >= self.low && own.high <= self.high => Judgement::Agrees,
-            Some(own) if own.high < self.low || own.low > self.high => Judgement::Differs,
-            _ => Judgement::CannotTell,
-        }
-    }
-
-    fn words(self) -> String {
-        match (self.low.is_finite(), self.high.is_finite()) {
-            (true, true) => format!("{} to {}", plain(self.low), plain(self.high)),
-            (true, false) => format!("above {}", plain(self.low)),
-            (false, _) => format!("below {}", plain(self.high)),
-        }
-    }
-}
+/// What is said of a claim about cells that no trial was made of.
+const NOTHING: &str = "no trial that counts has what it is about; a smaller scale may leave it out";
 
 /// At most three significant digits.
 fn plain(value: f64) -> String {
@@ -240,10 +125,11 @@ impl Experiment {
                 Ok((allowed.judge(ratio.bounds), evidence))
             }),
         };
-        let (judgement, mut evidence) = told.unwrap_or_else(|why| (Judgement::CannotTell, why));
-        if let Some(doubt) = self.doubt(check, trials) {
-            evidence += &format!("; {doubt}");
-        }
+        let (judgement, evidence) = match (told, self.doubt(check, trials)) {
+            (Ok((judgement, evidence)), Some(doubt)) => (judgement, format!("{evidence}; {doubt}")),
+            (Ok(told), None) => told,
+            (Err(why), _) => (Judgement::CannotTell, why),
+        };
         Answer {
             text: claim.text.get_ref().clone(),
             judgement,
@@ -278,7 +164,7 @@ impl Experiment {
     fn measured(&self, check: &Check, trials: &[Measured]) -> Result<Ratio, String> {
         let step = check.step.as_deref();
         let within = |trial: &Measured| self.is_of(trial, &check.cells);
-        let nothing = || "no trial has what it is about".to_owned();
+        let nothing = || NOTHING.to_owned();
         if let (Some(name), Some(over)) = (&check.spread, &check.over) {
             return spread(trials, &within, over, &|t| t.figure(step, name)).ok_or_else(nothing);
         }
@@ -429,7 +315,7 @@ impl Experiment {
             }
         }
         if told.is_empty() {
-            return Err("no trial has what it is about".to_owned());
+            return Err(NOTHING.to_owned());
         }
         let evidence = match &found {
             Some(level) => format!("from {level} on ({})", told.join(", ")),
@@ -463,7 +349,12 @@ fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<R
             by_block.entry(trial.block).or_default().push(figure.value);
         }
     }
-    over_blocks(&by_block)
+    let is_positive = by_block.values().flatten().all(|value| *value >= 0.0);
+    let mut found = over_blocks(&by_block)?;
+    if let Some(bounds) = found.bounds.as_mut().filter(|_| is_positive) {
+        bounds.low = bounds.low.max(0.0);
+    }
+    Some(found)
 }
 
 /// The range of a figure over a factor's levels, over its mean.

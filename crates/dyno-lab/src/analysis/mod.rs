@@ -16,7 +16,7 @@ use crate::file::Where;
 
 pub use claims::{Answer, Judgement, not_judged};
 pub use effects::{Effect, block_logs, effects, interactions};
-pub use ratio::{Ratio, Source};
+pub use ratio::{Ratio, Side, Source, between};
 
 /// Figures by name.
 pub type Figures = BTreeMap<String, Figure>;

@@ -42,11 +42,24 @@ pub struct Ratio {
     pub pairs: usize,
 }
 
+/// The ratio of some trials' figure to that of others, of neighbours: of the trials of one block
+/// whose levels are equal but for those `besides`. `None` where no two are.
+pub fn between(
+    trials: &[Measured],
+    (of, to): (Side<'_>, Side<'_>),
+    besides: &[&str],
+    figure: &str,
+) -> Option<Ratio> {
+    const CONFIDENCE: f64 = 0.95;
+    let figure = |trial: &Measured| trial.figure(None, figure);
+    Pairs::of(trials, (of, to), besides, &figure).ratio(CONFIDENCE)
+}
+
 /// A block, and the levels that both sides have in common.
 type Key = (usize, Vec<(String, String)>);
 
 /// Chooses trials of one side.
-pub(super) type Side<'a> = &'a dyn Fn(&Measured) -> bool;
+pub type Side<'a> = &'a dyn Fn(&Measured) -> bool;
 
 /// Logarithms of figures over others, of each block and each combination of the levels that both
 /// have in common, with the square of their standard errors.

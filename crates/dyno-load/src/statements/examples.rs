@@ -14,6 +14,28 @@ pub(super) fn of_text(sql: &[u8]) -> Option<Box<str>> {
     text.map(Into::into)
 }
 
+/// Whether a text is one statement, however the server reads quotes and escapes: what stands behind
+/// a semicolon would be executed, not explained.
+pub fn is_single(sql: &str) -> bool {
+    let bare = sql.trim_end().trim_end_matches(';');
+    let splits = |escapes: bool, dollar: bool| {
+        let mut rest = bare;
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                ';' => return true,
+                '\'' | '"' => quoted(rest, first, escapes),
+                '`' => quoted(rest, first, false),
+                '$' if dollar => dollars(rest).unwrap_or(1),
+                _ => comment(rest.as_bytes()).unwrap_or(first.len_utf8()),
+            };
+            rest = &rest[length..];
+        }
+        false
+    };
+    let mut ways = [(true, false), (false, false), (false, true)].into_iter();
+    !bare.contains(';') || !ways.any(|(escapes, dollar)| splits(escapes, dollar))
+}
+
 /// A prepared statement with values in place of its parameters; `None` where they do not fit, or
 /// become too long.
 pub(super) fn filled(sql: &str, params: &[&Param], literals: Literals) -> Option<Box<str>> {
@@ -96,6 +118,28 @@ mod tests {
         param.bytes[..value.len()].copy_from_slice(value.as_bytes());
         (param.len, param.is_null) = (value.len() as u32, 0);
         param
+    }
+
+    #[test]
+    fn several_statements_are_no_single_one() {
+        for sql in [
+            "SELECT 1; DROP TABLE t",
+            "SELECT 'a'; DROP TABLE t -- '",
+            "SELECT '\\'; DROP TABLE t -- '",
+            "SELECT /*! 1; DROP TABLE t */",
+            "SELECT $$ a $$; DROP TABLE t",
+            "SELECT 'it''s' ; SELECT 2;",
+        ] {
+            assert!(!is_single(sql), "{sql}");
+        }
+        for sql in [
+            "SELECT 1;",
+            "SELECT 'a;b', \"c;d\" /* ; */ FROM `e;f`",
+            "SELECT 1 ; ;;",
+        ] {
+            let trailing = sql.ends_with(";;");
+            assert_eq!(is_single(sql), !trailing, "{sql}");
+        }
     }
 
     #[test]

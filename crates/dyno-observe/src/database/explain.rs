@@ -36,8 +36,9 @@ pub fn explain(
         Family::Sqlite => sqlite(control, sql, timeout),
     };
     let mut plan = match told {
-        Ok((accesses, text)) => StatementPlan {
+        Ok((accesses, besides, text)) => StatementPlan {
             accesses,
+            besides,
             text: cut(&redact::text(&text)),
             ..StatementPlan::default()
         },
@@ -53,7 +54,8 @@ pub fn explain(
     plan
 }
 
-type Told = (Vec<Access>, String);
+/// The ways to tables, what is done besides, and the server's own words.
+type Told = (Vec<Access>, Vec<String>, String);
 
 fn text_of(control: &mut Control, sql: &str, timeout: Duration) -> Result<String, DbError> {
     let rows = control.query(sql, timeout)?;
@@ -67,11 +69,11 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
     const COLUMNS: usize = 10;
     match text_of(control, &format!("EXPLAIN FORMAT=JSON {sql}"), timeout) {
         Ok(text) => {
-            let mut accesses = Vec::new();
+            let (mut accesses, mut besides) = (Vec::new(), Vec::new());
             if let Ok(value) = serde_json::from_str(&text) {
-                of_mysql(&value, &mut accesses);
+                of_mysql(&value, &mut accesses, &mut besides);
             }
-            Ok((accesses, text))
+            Ok((accesses, besides, text))
         }
         Err(error) if control.is_open() => {
             let rows = control.query(&format!("EXPLAIN {sql}"), timeout);
@@ -89,17 +91,33 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
                 cells.collect::<Vec<_>>().join(" | ")
             };
             let lines: Vec<String> = rows.iter().map(line).collect();
-            Ok((rows.iter().filter_map(of).collect(), lines.join("\n")))
+            let extra = lines.join("\n");
+            let besides = ["filesort", "temporary"].into_iter();
+            let besides = besides.filter(|word| extra.contains(&format!("Using {word}")));
+            let besides = besides.map(str::to_owned).collect();
+            Ok((rows.iter().filter_map(of).collect(), besides, extra))
         }
         Err(error) => Err(error),
     }
 }
 
 /// Finds tables wherever they stand: versions nest them in many ways.
-fn of_mysql(value: &Value, accesses: &mut Vec<Access>) {
+fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
     match value {
-        Value::Array(all) => all.iter().for_each(|one| of_mysql(one, accesses)),
+        Value::Array(all) => all.iter().for_each(|one| of_mysql(one, accesses, besides)),
         Value::Object(fields) => {
+            for (names, word) in [
+                (["using_filesort", "filesort"], "filesort"),
+                (
+                    ["using_temporary_table", "temporary_table"],
+                    "temporary table",
+                ),
+            ] {
+                let mut found = names.iter().filter_map(|name| fields.get(*name));
+                if found.any(|value| *value != Value::Bool(false)) {
+                    add(besides, word);
+                }
+            }
             if let Some(table) = fields.get("table_name").and_then(Value::as_str) {
                 let text = |name: &str| fields.get(name).and_then(Value::as_str);
                 let rows = ["rows", "rows_examined_per_scan"];
@@ -112,9 +130,16 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>) {
                     rows,
                 });
             }
-            fields.values().for_each(|one| of_mysql(one, accesses));
+            let values = fields.values();
+            values.for_each(|one| of_mysql(one, accesses, besides));
         }
         _ => {}
+    }
+}
+
+fn add(besides: &mut Vec<String>, word: &str) {
+    if !besides.iter().any(|own| own == word) {
+        besides.push(word.to_owned());
     }
 }
 
@@ -125,29 +150,40 @@ fn is_insert(fields: &serde_json::Map<String, Value>) -> bool {
 
 fn postgres(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
     let text = text_of(control, &format!("EXPLAIN (FORMAT JSON) {sql}"), timeout)?;
-    let mut accesses = Vec::new();
+    let (mut accesses, mut besides) = (Vec::new(), Vec::new());
     if let Ok(value) = serde_json::from_str::<Value>(&text) {
         let plans = value.as_array().into_iter().flatten();
-        plans.for_each(|plan| of_postgres(&plan["Plan"], &mut accesses));
+        plans.for_each(|plan| of_postgres(&plan["Plan"], &mut accesses, &mut besides));
     }
-    Ok((accesses, text))
+    Ok((accesses, besides, text))
 }
 
-fn of_postgres(node: &Value, accesses: &mut Vec<Access>) {
+fn of_postgres(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
     let text = |name: &str| node[name].as_str();
+    let own = text("Node Type").unwrap_or_default();
+    if own.contains("Sort") || own.contains("Hash") && own != "Hash" {
+        add(besides, own);
+    }
+    let writes = own == "ModifyTable";
     let children = || node["Plans"].as_array().into_iter().flatten();
     if let Some(table) = text("Relation Name") {
         // The index of a bitmap is a node of its own, below.
         let below = || children().find_map(|child| child["Index Name"].as_str());
         accesses.push(Access {
             table: table.to_owned(),
-            how: text("Node Type").unwrap_or_default().to_owned(),
-            key: text("Index Name").or_else(below).map(str::to_owned),
-            rows: node["Plan Rows"].as_f64(),
+            how: match writes {
+                true => text("Operation").unwrap_or(own).to_lowercase(),
+                false => own.to_owned(),
+            },
+            key: text("Index Name")
+                .or_else(below)
+                .filter(|_| !writes)
+                .map(str::to_owned),
+            rows: node["Plan Rows"].as_f64().filter(|_| !writes),
         });
     }
     for child in children() {
-        of_postgres(child, accesses);
+        of_postgres(child, accesses, besides);
     }
 }
 
@@ -156,7 +192,9 @@ fn sqlite(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, D
     let lines = rows.into_iter().filter_map(|mut row| row.pop()?);
     let lines: Vec<String> = lines.collect();
     let accesses = lines.iter().filter_map(|line| of_sqlite(line)).collect();
-    Ok((accesses, lines.join("\n")))
+    let besides = lines.iter().filter(|line| line.starts_with("USE "));
+    let besides = besides.map(|line| line.replacen("USE ", "", 1)).collect();
+    Ok((accesses, besides, lines.join("\n")))
 }
 
 fn of_sqlite(line: &str) -> Option<Access> {
@@ -188,11 +226,13 @@ fn like_shape(access: &mut Access, shape: &str) {
     if table.len() == access.table.len() + 1 || !shape.contains(&table) {
         return;
     }
-    access.table = table;
-    if let Some(key) = &mut access.key
-        && key.ends_with(|c: char| c.is_ascii_digit())
-    {
-        *key = bare(key);
+    let own = std::mem::replace(&mut access.table, table);
+    if let Some(key) = &mut access.key {
+        *key = match key.ends_with(|c: char| c.is_ascii_digit()) {
+            true => bare(key),
+            // PostgreSQL's sbtest1_pkey.
+            false => key.replace(&own, &access.table),
+        };
     }
 }
 
@@ -217,9 +257,13 @@ mod tests {
     #[test]
     fn tables_are_found_in_what_servers_say() {
         let of = |text: &str| {
-            let mut found = Vec::new();
-            of_mysql(&serde_json::from_str(text).unwrap(), &mut found);
-            plan(found)
+            let (mut found, mut besides) = (Vec::new(), Vec::new());
+            let value = serde_json::from_str(text).unwrap();
+            of_mysql(&value, &mut found, &mut besides);
+            match besides.is_empty() {
+                true => plan(found),
+                false => format!("{}; {}", plan(found), besides.join(", ")),
+            }
         };
         let mariadb = r#"{"query_block": {"select_id": 1, "nested_loop": [{"table":
             {"table_name": "sbtest3", "access_type": "ref", "key": "k_3", "rows": 182}},
@@ -228,7 +272,7 @@ mod tests {
         assert_eq!(of(mariadb), "ref sbtest3.k_3, eq_ref b.PRIMARY (182, 1)");
         let mysql = r#"{"query_block": {"ordering_operation": {"using_filesort": true, "table":
             {"table_name": "t", "access_type": "ALL", "rows_examined_per_scan": 99015}}}}"#;
-        assert_eq!(of(mysql), "ALL t (99,015)");
+        assert_eq!(of(mysql), "ALL t (99,015); filesort");
         let insert = r#"{"query_block": {"table": {"insert": true, "table_name": "t",
             "access_type": "ALL"}}}"#;
         assert_eq!(of(insert), "insert t (–)");
@@ -236,11 +280,13 @@ mod tests {
 
     #[test]
     fn nodes_of_postgres_have_the_index_of_their_bitmap() {
-        let text = r#"{"Node Type": "Aggregate", "Plans": [{"Node Type": "Bitmap Heap Scan",
+        let text = r#"{"Node Type": "Sort", "Plans": [{"Node Type": "Bitmap Heap Scan",
             "Relation Name": "products", "Plan Rows": 178, "Plans": [{"Node Type":
             "Bitmap Index Scan", "Index Name": "by_month"}]}]}"#;
-        let mut found = Vec::new();
-        of_postgres(&serde_json::from_str(text).unwrap(), &mut found);
+        let (mut found, mut besides) = (Vec::new(), Vec::new());
+        let value = serde_json::from_str(text).unwrap();
+        of_postgres(&value, &mut found, &mut besides);
+        assert_eq!(besides, ["Sort"]);
         assert_eq!(plan(found), "Bitmap Heap Scan products.by_month (178)");
     }
 

@@ -1,6 +1,6 @@
 //! What each shape of statement took.
 
-use dyno_core::summary::{DigestSummary, DigestsSummary, StatementSummary};
+use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan, StatementSummary};
 
 use super::figures;
 use super::markup::Text;
@@ -12,10 +12,22 @@ use crate::number;
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     let statements = summary.map_or(&[][..], |summary| &summary.statements);
-    let Some(first) = statements.first() else {
+    let plans = summary.map_or(&[][..], |summary| &summary.plans);
+    if statements.is_empty() && plans.is_empty() {
         return;
-    };
+    }
     page.section(view, "statements", "Statements");
+    if let Some(first) = statements.first() {
+        shapes(page, first, statements);
+    }
+    if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
+        of_server(page, digests);
+    }
+    of_plans(page, plans);
+    page.end_section();
+}
+
+fn shapes(page: &mut Page, first: &StatementSummary, statements: &[StatementSummary]) {
     put!(page, "<div class=\"panel\">");
     let percentiles = first.latency.percentiles.iter();
     let mut head = vec!["statement", "#time", "#/s", "#rows", "#failed", "#mean"];
@@ -36,10 +48,42 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             share of the service time of all events; latencies are of those that succeeded.</p>"
     );
     put!(page, "</div>\n");
-    if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
-        of_server(page, digests);
+}
+
+/// How the server meant to execute statements.
+fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
+    if plans.is_empty() {
+        return;
     }
-    page.end_section();
+    put!(page, "<div class=\"panel\"><h3>The server's plans</h3>");
+    page.table(&["statement", "plan", "#rows expected"]);
+    for plan in plans {
+        put!(
+            page,
+            "<tr><td>{}</td><td>{}",
+            Text(&plan.shape),
+            Text(plan.words())
+        );
+        if !plan.text.is_empty() {
+            put!(
+                page,
+                "<details><summary>in the server's words</summary><pre>{}</pre></details>",
+                Text(&plan.text)
+            );
+        }
+        put!(
+            page,
+            "</td><td class=\"n\">{}</td></tr>",
+            Text(plan.rows_words())
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: EXPLAIN of the first statement of each \
+            shape, when the load had ended. Rows are those that the server expects of each table \
+            each time: MySQL and MariaDB how many they examine, PostgreSQL how many are left when \
+            its conditions have been applied.</p></div>\n"
+    );
 }
 
 /// What the server counted itself.

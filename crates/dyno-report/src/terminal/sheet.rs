@@ -39,6 +39,32 @@ pub fn paragraph(text: &str, look: &Look) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// Plans of statements, of rows with the statement, its plan, rows and levels: each statement once,
+/// with its plans below it.
+pub fn plans(of: &Sheet, look: &Look) -> String {
+    const INDENT: usize = 4;
+    let mut out = format!("\n{}\n", look.paint(Ink::Strong, &of.title));
+    let mut last = "";
+    for row in &of.rows {
+        let [statement, plan, rows, at] = row.as_slice() else {
+            continue;
+        };
+        if statement != last {
+            out += "\n";
+            for line in wrap(&look.clean(statement), look.width()) {
+                out += &(line + "\n");
+            }
+            last = statement;
+        }
+        let text = format!("{at}: {plan}; rows {rows}");
+        let room = look.width().saturating_sub(INDENT).max(INDENT);
+        for line in wrap(&look.clean(&text), room) {
+            out += &(" ".repeat(INDENT) + &look.paint(Ink::Faint, &line) + "\n");
+        }
+    }
+    out + "\n" + &paragraph(&of.about, look)
+}
+
 /// How wide the judgements of claims are.
 const JUDGEMENT: usize = 13;
 

@@ -101,15 +101,17 @@ fn plans(run: &RunSummary, full: bool, page: &mut Page) {
             true => Ink::Plain,
             false => Ink::Warning,
         };
-        page.row(std::mem::take(&mut label), ink, &text);
         let shape = match full {
             true => plan.shape.clone(),
             false => cut(&plan.shape, page.body_width().saturating_sub(2)),
         };
-        page.row("", Ink::Faint, &shape);
+        page.row(std::mem::take(&mut label), Ink::Plain, &shape);
+        page.row("", ink, &format!("→ {text}"));
         if full {
+            let room = page.body_width().saturating_sub(2);
             for line in plan.text.lines() {
-                page.row("", Ink::Faint, line);
+                // The indentation is what the plan is made of.
+                page.line("", Ink::Faint, &[(Ink::Faint, &cut(line, room))]);
             }
         }
     }

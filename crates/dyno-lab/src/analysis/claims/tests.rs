@@ -1,4 +1,5 @@
 use super::super::samples::trials;
+use super::bounds::bound;
 use super::*;
 
 fn experiment(claims: &str) -> Experiment {
@@ -119,7 +120,7 @@ fn refused_trials_are_not_used() {
     }
     let answer = experiment.judge(&all).remove(0);
     assert_eq!(answer.judgement, Judgement::CannotTell);
-    assert_eq!(answer.evidence, "no trial has what it is about");
+    assert_eq!(answer.evidence, NOTHING);
 }
 
 #[test]

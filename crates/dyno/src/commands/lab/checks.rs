@@ -107,6 +107,28 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 /// The ways to a server of Dyno's own.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
+/// A file that a setting names and the server does not have.
+fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
+    let values = server
+        .set
+        .iter()
+        .map(|(name, value)| (name, value.to_string()));
+    let mut words = values.filter_map(|(setting, value)| {
+        let (_, rest) = value.split_once("{file ")?;
+        let (name, _) = rest.split_once('}')?;
+        (!server.files.contains_key(name)).then(|| (setting.clone(), name.to_owned()))
+    });
+    let (setting, name) = words.next()?;
+    let names: Vec<&str> = server.files.keys().map(String::as_str).collect();
+    Some(format!(
+        "{setting} names the file '{name}', and [server] files has {}",
+        match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        }
+    ))
+}
+
 /// What is wrong with the ways to servers.
 fn ways(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -181,6 +203,20 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
         say("a command beside the load");
     }
     wrong.extend(ways(&cells));
+    let copies = |cell: &Cell| {
+        let by = cell.effective.data.by;
+        by.is_some() && !cell.effective.place.contains_key("fs")
+    };
+    if cells.iter().all(copies) && !cells.is_empty() {
+        wrong.push(
+            "'data_by' says how data come to another file system, and no level has an `fs`"
+                .to_owned(),
+        );
+    }
+    let missing = cells
+        .iter()
+        .find_map(|cell| missing_file(&cell.effective.server));
+    wrong.extend(missing);
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
     if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
         wrong.push(format!(

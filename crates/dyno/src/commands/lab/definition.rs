@@ -382,6 +382,14 @@ pub fn kind_key(server: &ServerOf) -> String {
     format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
 }
 
+/// The library that has a plugin.
+pub fn library(plugin: &str) -> &str {
+    match plugin {
+        "rocksdb" => "ha_rocksdb",
+        other => other,
+    }
+}
+
 /// What stands in a setting for the path of a file.
 pub fn file_word(name: &str) -> String {
     format!("{{file {name}}}")
@@ -405,10 +413,7 @@ pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
         let libraries: Vec<&str> = server
             .plugins
             .iter()
-            .map(|plugin| match plugin.as_str() {
-                "rocksdb" => "ha_rocksdb",
-                other => other,
-            })
+            .map(|plugin| library(plugin))
             .collect();
         settings.put(&format!("plugin_load_add={}", libraries.join(";")))?;
     }

@@ -162,6 +162,10 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
             put(&format!("p{}", percentile.percent), ms, None);
         }
     }
+    let size = run.series.iter().find(|own| own.key.name == "data.total");
+    if let Some((_, bytes)) = size.and_then(|own| own.points.last()) {
+        put("size_mib", bytes / 1_048_576.0, None);
+    }
     if let Ok(stalls) = dyno_analysis::stalls::of(run) {
         put("stalled_s", stalls.stalled_s(), None);
         put("stalls", stalls.spans.len() as f64, None);

@@ -9,6 +9,7 @@ use dyno_lab::file::Experiment;
 use dyno_results::{StoredExperiment, TrialState};
 
 use super::figures::{self, Done};
+use super::search;
 use super::site::NOT_READ;
 use crate::console;
 
@@ -109,4 +110,21 @@ pub fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
         rate(best.rate),
         again.rate().map_or_else(|| "–".to_owned(), rate)
     ))
+}
+
+/// How many searches ended at a load at which the next run broke the promise.
+pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
+    let promise = experiment.search.as_ref()?.get_ref();
+    let broken = done
+        .iter()
+        .filter(|one| !search::kept(promise, one))
+        .count();
+    (broken > 0).then(|| {
+        format!(
+            "In {broken} of {} trials the run at the load that was found did not keep the promise: \
+             runs of that length are too short to tell, or the server is not steady; a longer \
+             [load] time tells more",
+            done.len()
+        )
+    })
 }

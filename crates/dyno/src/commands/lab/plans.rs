@@ -48,15 +48,13 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
         return None;
     }
     let several = statements.iter().filter(|(_, seen)| seen.len() > 1).count();
-    let told = match (several, statements.len()) {
-        (0, 1) => "The server's plan of the statement is the same at all levels".to_owned(),
-        (0, all) => {
-            format!("The server's plans of all {all} statements are the same at all levels")
+    let told = sentence(several, statements.len());
+    let mut cells: Vec<&Levels> = Vec::new();
+    for one in done {
+        if !cells.contains(&&one.measured.levels) {
+            cells.push(&one.measured.levels);
         }
-        (some, all) => {
-            format!("The server's plan differs between levels for {some} of {all} statements")
-        }
-    };
+    }
     let mut rows = Vec::new();
     for (shape, seen) in &statements {
         for one in seen {
@@ -64,7 +62,7 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
                 (*shape).to_owned(),
                 one.plan.words(),
                 one.plan.rows_words(),
-                of_levels(one, seen),
+                of_levels(&one.levels, &cells),
             ]);
         }
     }
@@ -72,8 +70,9 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     let sheet = Sheet {
         title: "Plans of statements".to_owned(),
         about: "How the server meant to execute each shape of statement when the load had ended \
-                (EXPLAIN): the way to each table, with its index, and how many rows it expected to \
-                read there each time. dyno show RUN -v has them in the server's own words."
+                (EXPLAIN): the way to each table, with its index, and how many rows it \
+                expected there each time (PostgreSQL: after its conditions). dyno show RUN -v has \
+                them in the server's own words."
             .to_owned(),
         columns: columns.map(|name| (name.to_owned(), name == "rows")).into(),
         rows,
@@ -81,32 +80,41 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     Some((sheet, told))
 }
 
-/// At which levels a plan was seen: of the one factor that decides, if there is one.
-fn of_levels(one: &Seen<'_>, all: &[Seen<'_>]) -> String {
-    if all.len() == 1 {
+/// How many of all statements have several plans.
+fn sentence(several: usize, all: usize) -> String {
+    match (several, all) {
+        (0, 1) => "The server's plan of the statement is the same at all levels".to_owned(),
+        (0, all) => {
+            format!("The server's plans of all {all} statements are the same at all levels")
+        }
+        (some, all) => {
+            format!("The server's plan differs between levels for {some} of {all} statements")
+        }
+    }
+}
+
+/// At which of all cells a plan was seen: at the levels of the one factor that decides, if there is
+/// one.
+fn of_levels(seen: &[&Levels], all: &[&Levels]) -> String {
+    if seen.len() == all.len() {
         return "all levels".to_owned();
     }
-    let names = one.levels.iter().flat_map(|levels| levels.keys());
-    let decides = |name: &&String| {
-        let own = |seen: &Seen<'_>| -> Vec<String> {
-            let levels = seen.levels.iter().filter_map(|levels| levels.get(*name));
-            levels.cloned().collect()
-        };
-        let mine = own(one);
-        let others = all.iter().filter(|other| !std::ptr::eq(*other, one));
-        others.flat_map(own).all(|level| !mine.contains(&level))
-    };
-    let mut candidates: Vec<&String> = names.collect();
-    candidates.sort();
-    candidates.dedup();
-    if let Some(name) = candidates.into_iter().find(decides) {
-        let mut levels: Vec<&String> = one.levels.iter().filter_map(|l| l.get(name)).collect();
+    let of = |cells: &[&Levels], name: &String| -> Vec<String> {
+        let mut levels: Vec<String> = cells.iter().filter_map(|c| c.get(name).cloned()).collect();
         levels.sort_by(|one, other| dyno_core::factors::order(one, other));
         levels.dedup();
-        let levels: Vec<&str> = levels.into_iter().map(String::as_str).collect();
-        return format!("{name}={}", levels.join(", "));
+        levels
+    };
+    let others: Vec<&Levels> = all.iter().filter(|c| !seen.contains(c)).copied().collect();
+    let names = all.first().into_iter().flat_map(|levels| levels.keys());
+    let decides = |name: &&String| {
+        let mine = of(seen, name);
+        of(&others, name).iter().all(|level| !mine.contains(level))
+    };
+    if let Some(name) = names.into_iter().find(decides) {
+        return format!("{name}={}", of(seen, name).join(", "));
     }
-    let cells = one.levels.iter().map(|levels| {
+    let cells = seen.iter().map(|levels| {
         let levels = levels.iter().map(|(name, level)| format!("{name}={level}"));
         levels.collect::<Vec<_>>().join(" ")
     });

@@ -15,7 +15,7 @@ use dyno_results::{Results, StoredExperiment};
 use serde_json::{Value, json};
 
 use super::figures::{self, Done};
-use super::notes::{as_it_is_now, best_again, control, unseen, why};
+use super::notes::{as_it_is_now, best_again, broken, control, unseen, why};
 use super::tables::{self, Made};
 use super::{plans, plots, status};
 use crate::commands::report::compared;
@@ -108,9 +108,11 @@ impl<'a> Found<'a> {
         let (plots, wrong) = plots::plots(experiment, &done);
         let mut tables = tables::tables(experiment, &done);
         tables.extend(wrong.into_iter().map(Made::Not));
-        let mut answer = answer(&effects, subject);
+        let together = dyno_lab::interactions(experiment, &measured, subject);
+        let mut answer = answer(&effects, &together, subject);
+        answer.extend(broken(experiment, &done));
         if let Some((sheet, told)) = plans::plans(&done) {
-            tables.push(Made::Sheet(sheet));
+            tables.push(Made::Plans(sheet));
             answer.push(told);
         }
         Self {
@@ -167,6 +169,7 @@ impl<'a> Found<'a> {
         for made in &self.tables {
             match made {
                 Made::Cells(pivot) => out += &terminal::pivot(pivot, look),
+                Made::Plans(sheet) => out += &terminal::plans(sheet, look),
                 Made::Sheet(sheet) => out += &terminal::sheet(sheet, look),
                 Made::Not(why) => out += &format!("\n{why}\n"),
             }
@@ -253,7 +256,7 @@ impl<'a> Found<'a> {
         for made in &self.tables {
             match made {
                 Made::Cells(pivot) => sheets.push(crate::commands::pivot::as_sheet(pivot)),
-                Made::Sheet(sheet) => sheets.push(sheet.clone()),
+                Made::Sheet(sheet) | Made::Plans(sheet) => sheets.push(sheet.clone()),
                 Made::Not(_) => {}
             }
         }
@@ -376,7 +379,7 @@ fn effect(of: &Effect) -> Value {
 }
 
 /// What the factors do, in a sentence each.
-fn answer(effects: &[Effect], subject: &str) -> Vec<String> {
+fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
     let figure = figures::subject_words(subject);
     let mut told: Vec<&Effect> = effects.iter().collect();
     if told.len() > EFFECTS_TOLD_MAX {
@@ -387,6 +390,12 @@ fn answer(effects: &[Effect], subject: &str) -> Vec<String> {
     let sentence = |effect: &&Effect| {
         let (what, base) = (&effect.what, &effect.base);
         let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
+        if effect.ratio.bounds.is_none() {
+            return format!(
+                "{what}: {ratio} times the {figure} of {base} in single trials, which cannot tell \
+                 a difference from chance"
+            );
+        }
         let alone = effect.ratio.bounds.is_some_and(|own| !own.contains(1.0));
         match (effect.is_shown, alone) {
             (true, _) => format!("{what}: {ratio} times the {figure} of {base} ({bounds})"),
@@ -400,5 +409,21 @@ fn answer(effects: &[Effect], subject: &str) -> Vec<String> {
             ),
         }
     };
-    told.iter().map(sentence).collect()
+    let differs = |effect: &Effect| {
+        let own = |other: &&Effect| other.what.split(" × ").any(|what| what == effect.what);
+        let shown = together.iter().filter(|other| other.is_shown);
+        shown.clone().any(|other| own(&other))
+    };
+    told.iter()
+        .map(|effect| {
+            let sentence = sentence(effect);
+            match differs(effect) {
+                true => format!(
+                    "{sentence}; over all levels of the other factors, with which it changes: the \
+                     tables tell them apart"
+                ),
+                false => sentence,
+            }
+        })
+        .collect()
 }

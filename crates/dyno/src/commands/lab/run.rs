@@ -336,7 +336,8 @@ impl Running<'_> {
         };
         self.site.say(&format!("searching: {text}"));
         let name: String = identity.chars().take(SEARCH_NAME).collect();
-        let (line, found) = super::search::search(line, text, &name, &self.file.stop)?;
+        let (line, found) =
+            super::search::search(line, text, (&name, self.file.quiet), &self.file.stop)?;
         self.site.note_done(&found);
         Ok(line)
     }

@@ -4,9 +4,14 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use dyno_core::summary::RunSummary;
+use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::search::{SearchEnd, Searched};
+use dyno_report::sheet::Sheet;
 
+use super::figures::{Done, subject};
+use super::tables::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::search::{Ask, FACTOR, conduct, promise, told};
 
 /// Options of a run that a search decides itself, and whether they have a value.
@@ -26,6 +31,11 @@ pub fn is_of_sessions(text: &str) -> bool {
     promise::parse(text).is_ok_and(|promise| promise.of == Searched::Sessions)
 }
 
+/// Whether the run at the load that was found kept the promise, too.
+pub fn kept_by(text: &str, run: &RunSummary) -> Option<bool> {
+    promise::parse(text).ok()?.kept_by(run)
+}
+
 /// Searches with the command line of a run; returns that line at the load that was found, and what
 /// was found in words.
 ///
@@ -35,7 +45,7 @@ pub fn is_of_sessions(text: &str) -> bool {
 pub fn search(
     line: Vec<String>,
     text: &str,
-    name: &str,
+    (name, quiet): (&str, bool),
     stop: &Arc<StopSignal>,
 ) -> Result<(Vec<String>, String)> {
     let is_of_sessions = is_of_sessions(text);
@@ -54,6 +64,10 @@ pub fn search(
         kept
     };
     let mut own = without(&line, is_of_sessions);
+    if !quiet {
+        // Each of its runs is told.
+        own.retain(|word| word != "--quiet");
+    }
     own.insert(3, text.to_owned());
     own.extend(["--factor".to_owned(), format!("{FACTOR}={name}")]);
     let ask = Ask::read("dyno", &own[2..])?.ok_or_else(|| anyhow!("no search was asked for"))?;
@@ -64,15 +78,7 @@ pub fn search(
     if stop.level() != StopLevel::None {
         bail!("interrupted");
     }
-    let why = match found.ending {
-        SearchEnd::Found => None,
-        SearchEnd::Ceiling | SearchEnd::Refused => Some("the load generator was the limit"),
-        SearchEnd::Floor => Some("not even the least load keeps the promise"),
-        SearchEnd::Unconfirmed => Some("no load was confirmed"),
-        SearchEnd::Exhausted => Some("as many trials as are allowed decided nothing"),
-        SearchEnd::Interrupted | SearchEnd::Failed => Some("it ended early"),
-    };
-    if let Some(why) = why {
+    if let Some(why) = no_answer(found.ending) {
         bail!("the search has no answer: {why} {}", found.why);
     }
     let lower = found
@@ -98,4 +104,50 @@ pub fn search(
     }
     line.extend([option.to_owned(), told(lower)]);
     Ok((line, words))
+}
+
+/// Why a search that ended so has no answer.
+fn no_answer(ending: SearchEnd) -> Option<&'static str> {
+    match ending {
+        SearchEnd::Found => None,
+        SearchEnd::Ceiling | SearchEnd::Refused => Some("the load generator was the limit"),
+        SearchEnd::Floor => Some("not even the least load keeps the promise"),
+        SearchEnd::Unconfirmed => Some("no load was confirmed"),
+        SearchEnd::Exhausted => Some("as many trials as are allowed decided nothing"),
+        SearchEnd::Interrupted | SearchEnd::Failed => Some("it ended early"),
+    }
+}
+
+/// The loads that searches found.
+pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
+    let subject = subject(experiment);
+    let chosen: Vec<&Done> = done.iter().collect();
+    let factors = factors_but(&chosen, &[]);
+    let load = match subject {
+        "sessions" => "sessions",
+        _ => "rate",
+    };
+    let mut made = sheet(
+        &format!("The {promise}"),
+        "Means over the trials of a cell, each a search of its own; dyno lab status --json has \
+         what each found and which load broke the promise. p99 and whether the promise was kept \
+         there: of the one run at that load.",
+        &factors,
+        &["trials", load, "p99, ms", "kept there"],
+    );
+    for (mut row, trials) in by_cell(&chosen, &factors) {
+        row.push(trials.len().to_string());
+        row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
+        let kept = trials.iter().filter(|done| kept(promise, done)).count();
+        row.push(format!("{kept} of {}", trials.len()));
+        made.rows.push(row);
+    }
+    made
+}
+
+/// Whether the run at the load that was found kept the promise, too.
+pub fn kept(promise: &str, done: &Done) -> bool {
+    let summaries = done.runs.iter().filter_map(|run| run.summary.as_ref());
+    let mut kept = summaries.map(|run| kept_by(promise, run));
+    kept.all(|kept| kept == Some(true))
 }

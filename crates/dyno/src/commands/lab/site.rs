@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
+use dyno_core::db::Family;
 use dyno_lab::file::{PageCache, ResetData, Scalar, Settle, Values};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
@@ -21,6 +22,8 @@ use crate::console;
 
 /// So long may a server take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(300);
+/// The setting that loads plugins, which are looked for themselves.
+const PLUGINS: &str = "plugin_load_add";
 /// What begins the line about a setting that was given and could not be compared.
 pub(super) const NOT_READ: &str = "not read back: ";
 /// The copy of the data that trials begin with.
@@ -237,7 +240,8 @@ impl<'a> Site<'a> {
             "server started in {:.1} s",
             started.ready_in.as_secs_f64()
         ));
-        for setting in &started.unseen {
+        has_plugins(server, effective)?;
+        for setting in started.unseen.iter().filter(|name| *name != PLUGINS) {
             self.note_done(&format!("{NOT_READ}the server shows no {setting}"));
         }
         let proxy = match super::checks::proxy(&effective.server) {
@@ -456,6 +460,27 @@ impl Site<'_> {
     pub fn has_died(&mut self) -> bool {
         self.up.as_mut().is_some_and(Up::is_over)
     }
+}
+
+/// Whether the plugins that the file asks for are there: a server that cannot load one only says so
+/// in its log.
+fn has_plugins(server: &Server, effective: &Effective) -> Result<()> {
+    let plugins = &effective.server.plugins;
+    if plugins.is_empty() || server.kind().family() != Some(Family::Mysql) {
+        return Ok(());
+    }
+    let mut online = Online::connect(&server.url(false)?)?;
+    for plugin in plugins {
+        let library = definition::library(plugin);
+        let count = online.value(&format!(
+            "SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_STATUS = 'ACTIVE' AND \
+             PLUGIN_LIBRARY LIKE '{library}%'"
+        ))?;
+        if count.as_deref() == Some("0") {
+            bail!("the server has not loaded the plugin {plugin}; its log says why");
+        }
+    }
+    Ok(())
 }
 
 /// A URL that says whether to encrypt.

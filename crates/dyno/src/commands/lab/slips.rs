@@ -1,10 +1,11 @@
 //! Names in tables and claims that nothing has: told before anything runs.
 
 use dyno_core::factors::EVERYBODYS;
-use dyno_lab::file::Experiment;
+use dyno_lab::file::{Experiment, Table, TableKind};
 
 /// Figures that claims may be about, beside percentiles and those of the workload.
-const FIGURES: [&str; 17] = [
+const FIGURES: [&str; 18] = [
+    "size_mib",
     "rate",
     "mean_rate",
     "median_rate",
@@ -37,6 +38,7 @@ pub fn slips(experiment: &Experiment) -> Vec<String> {
             .chain(&table.over);
         wrong.extend(names.filter_map(|name| no_factor(experiment, name)));
         wrong.extend(table.figure.as_deref().and_then(no_figure));
+        wrong.extend(no_pair(experiment, table));
     }
     for plot in &experiment.plots {
         let names = [&plot.panel, &plot.line, &plot.x, &plot.colour];
@@ -59,6 +61,19 @@ pub fn slips(experiment: &Experiment) -> Vec<String> {
         wrong.extend(factors.filter_map(|name| no_factor(experiment, name)));
     }
     wrong
+}
+
+/// A table of pairs of a factor that has others than two levels.
+fn no_pair(experiment: &Experiment, table: &Table) -> Option<String> {
+    let of_design = experiment.design.pair.as_ref();
+    let name = table
+        .pair
+        .as_ref()
+        .or(of_design.map(|pair| pair.get_ref()))?;
+    let levels = experiment.factor(name)?.levels.get_ref().len();
+    (table.kind == TableKind::Paired && levels > 2).then(|| {
+        format!("a table of pairs is of two levels, and '{name}' has {levels}: `cells` shows them")
+    })
 }
 
 fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::record::RunRecord;
 use dyno_core::units::human_number;
 use dyno_lab::file::{Experiment, Table, TableKind};
-use dyno_lab::{Effect, Ratio};
+use dyno_lab::{Effect, Measured, Ratio};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::Pivot;
-use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
+use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 
 use super::costs::costs;
-use super::figures::{Done, subject, subject_words};
+use super::figures::{Done, subject_words};
 use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
@@ -19,6 +19,8 @@ use crate::commands::pivot::{base_name, metric};
 pub enum Made {
     /// Levels as rows and columns.
     Cells(Box<Pivot>),
+    /// Plans of statements.
+    Plans(Sheet),
     /// Anything else.
     Sheet(Sheet),
     /// Why it cannot be made.
@@ -33,7 +35,11 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
     if let Some(search) = &experiment.search
         && experiment.tables.is_empty()
     {
-        return vec![Made::Sheet(searched(experiment, search.get_ref(), done))];
+        return vec![Made::Sheet(super::search::searched(
+            experiment,
+            search.get_ref(),
+            done,
+        ))];
     }
     if experiment.tables.is_empty() {
         let factors: Vec<String> = experiment
@@ -57,30 +63,6 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
         .iter()
         .map(|table| of(experiment, table, done))
         .collect()
-}
-
-/// The loads that searches found.
-fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
-    let subject = subject(experiment);
-    let chosen: Vec<&Done> = done.iter().collect();
-    let factors = factors_but(&chosen, &[]);
-    let load = match subject {
-        "sessions" => "sessions",
-        _ => "rate",
-    };
-    let mut made = sheet(
-        &format!("The {promise}"),
-        "Means over the trials of a cell, each a search of its own; dyno lab status --json has \
-         what each found and which load broke the promise. p99: of the run at that load.",
-        &factors,
-        &["trials", load, "p99, ms"],
-    );
-    for (mut row, trials) in by_cell(&chosen, &factors) {
-        row.push(trials.len().to_string());
-        row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
-        made.rows.push(row);
-    }
-    made
 }
 
 fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
@@ -166,8 +148,43 @@ fn made(
 ) -> Made {
     match try_cells(experiment, done, (rows, columns), figure) {
         Ok(pivot) => Made::Cells(Box::new(pivot)),
+        Err(_) if done.iter().any(|done| done.value(figure).is_some()) => {
+            let factors = rows.iter().map(String::as_str).chain(columns);
+            Made::Sheet(means(
+                experiment,
+                done,
+                &factors.collect::<Vec<_>>(),
+                figure,
+            ))
+        }
         Err(error) => Made::Not(format!("{error:#}")),
     }
+}
+
+/// The means of a figure that comparisons of runs do not know, and their ratios to the base.
+fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str) -> Sheet {
+    let names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
+    let factors: Vec<&String> = names.iter().collect();
+    let mut made = sheet(
+        &figure.replace('_', " "),
+        "Means over the trials of a cell; the ratio is to the base levels of all factors.",
+        &factors,
+        &["trials", figure, "ratio"],
+    );
+    let is_base = |levels: &[String]| {
+        let mut pairs = factors.iter().zip(levels);
+        pairs.all(|(name, level)| experiment.base_level(name).as_ref() == Some(level))
+    };
+    let cells = by_cell(done, &factors);
+    let base = cells.iter().find(|(levels, _)| is_base(levels));
+    let base = base.and_then(|(_, trials)| mean(trials, figure));
+    for (mut row, trials) in cells {
+        let own = mean(&trials, figure);
+        row.push(trials.len().to_string());
+        row.extend([own, own.zip(base).map(|(own, base)| own / base)].map(shown));
+        made.rows.push(row);
+    }
+    made
 }
 
 fn try_cells(
@@ -207,7 +224,10 @@ fn try_cells(
         Some(_) => Base::Column(base),
         None => Base::Row(base),
     };
-    let (cells, unit) = pivot(&groups, &metric, of, &CompareOptions::default())?;
+    let (mut cells, unit) = pivot(&groups, &metric, of, &CompareOptions::default())?;
+    for cell in &mut cells {
+        by_block(cell, &layout, base, (done, figure));
+    }
     let pooled = dyno_verdict::pooled(&groups);
     Ok(Pivot {
         figure: figure.to_owned(),
@@ -218,6 +238,35 @@ fn try_cells(
         cells,
         pooled,
     })
+}
+
+/// Has a cell the ratio that claims and effects have: of neighbours, from block to block.
+fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&Done], &str)) {
+    let (across, at) = match &layout.columns {
+        Some(columns) => (columns, cell.column),
+        None => (&layout.rows, cell.row),
+    };
+    if cell.ratio.is_none() || at == base {
+        return;
+    }
+    let besides: Vec<&str> = across.0.split(", ").collect();
+    let is_at = |trial: &Measured, (names, levels): &(String, Vec<String>), at: usize| {
+        let own = names.split(", ").map(|name| trial.levels.get(name));
+        let own: Option<Vec<&str>> = own.map(|level| level.map(String::as_str)).collect();
+        own.is_some_and(|own| levels.get(at).is_some_and(|level| *level == own.join(", ")))
+    };
+    let in_row = |trial: &Measured| match &layout.columns {
+        Some(_) => is_at(trial, &layout.rows, cell.row),
+        None => true,
+    };
+    let of = |trial: &Measured| in_row(trial) && is_at(trial, across, at);
+    let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
+    let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
+    if let Some(ratio) = dyno_lab::between(&trials, (&of, &to), &besides, figure) {
+        cell.ratio = Some(ratio.value);
+        cell.low = ratio.bounds.map(|own| own.low);
+        cell.high = ratio.bounds.map(|own| own.high);
+    }
 }
 
 /// The runs of trials whose figures count; of a cell that has none such, all.

@@ -161,6 +161,20 @@ impl Promise {
         limits.max().unwrap_or_default()
     }
 
+    /// Whether a run kept it; `None` where it has too few events for a percentile of it.
+    pub fn kept_by(&self, run: &RunSummary) -> Option<bool> {
+        let latency = run.response.as_ref().unwrap_or(&run.service);
+        let mut all = self.too_many_errors(run).is_none();
+        for own in &self.latencies {
+            let mut percentiles = latency.percentiles.iter();
+            let value = percentiles
+                .find(|p| p.percent == own.percentile)?
+                .value_ms?;
+            all &= value <= own.within.as_secs_f64() * 1e3;
+        }
+        Some(all)
+    }
+
     /// Whether a run had too many errors: the condition and what it came to.
     pub fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
         let limit: Threshold = format!("errors >= {}%", self.errors?).parse().ok()?;
