@@ -14,7 +14,7 @@ const NO_SOURCES: [&str; 3] = ["tests", "benches", "examples"];
 const ABBREVIATED: usize = 10;
 
 fn main() {
-    export();
+    println!("cargo:rustc-link-arg=-rdynamic");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=DYNO_BUILD_LIBC");
     let variable = |name: &str| env::var(name).unwrap_or_default();
@@ -32,15 +32,6 @@ fn main() {
     for (name, value) in built {
         println!("cargo:rustc-env=DYNO_BUILD_{name}={value}");
     }
-}
-
-/// Shows to the scripts what they call, and nothing else.
-fn export() {
-    let own = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let list = Path::new(&own).join("../dyno-script/exported.list");
-    println!("cargo:rerun-if-changed={}", list.display());
-    println!("cargo:rustc-link-arg=-Xlinker");
-    println!("cargo:rustc-link-arg=--dynamic-list={}", list.display());
 }
 
 /// The commit that is built, with its day, and whether the sources differ from it.

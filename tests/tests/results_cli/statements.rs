@@ -311,4 +311,15 @@ fn a_statement_that_is_named_is_explained_or_it_is_said_why_not() {
         .dyno(&format!("run {line} --explain everything"))
         .failure(2);
     has(&said, &["--explain 'everything': expected all"]);
+    // What stands behind a semicolon would be executed.
+    let several = lab
+        .command(&format!("run {line} {few}"))
+        .args(["--explain", "SELECT 1; DROP TABLE sbtest1"])
+        .output()
+        .unwrap();
+    assert_eq!(several.status.code(), Some(2));
+    let page = lab.dyno("report last -o plans.html").success();
+    has(&page, &["plans.html"]);
+    let page = std::fs::read_to_string(lab.path("plans.html")).unwrap();
+    assert!(page.contains("The server's plans") || page.contains("The server&#39;s plans"));
 }

@@ -1,6 +1,6 @@
 //! The C functions that scripts and the prelude call through LuaJIT's FFI.
 //!
-//! They are exported from the executable (`exported.list`), so that calls stay inside compiled
+//! They are exported from the executable (`-rdynamic`), so that calls stay inside compiled
 //! traces. None may panic or unwind into Lua.
 
 mod events;
