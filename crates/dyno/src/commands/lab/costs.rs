@@ -29,7 +29,7 @@ pub fn costs(experiment: &Experiment, done: &[&Done]) -> Made {
         Some(prices.monthly(&cell.effective.prices))
     };
     let factors = factors_but(done, &[]);
-    let rows: Vec<_> = by_cell(done, &factors)
+    let rows: Vec<_> = by_cell(experiment, done, &factors)
         .into_iter()
         .filter_map(|(levels, trials)| {
             let month = of(&trials)?;

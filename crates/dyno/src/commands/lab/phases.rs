@@ -42,7 +42,7 @@ pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
         })
         .copied()
         .collect();
-    for (levels, trials) in by_cell(done, &factors) {
+    for (levels, trials) in by_cell(experiment, done, &factors) {
         for step in &steps {
             let (own, base) = (of(&trials, step), of(&base, step));
             let ratio = own.zip(base).map(|(own, base)| own / base);

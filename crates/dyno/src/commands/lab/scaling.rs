@@ -40,7 +40,7 @@ pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &
         &[over, figure, "speed-up", "efficiency"],
     );
     let mut laws = Vec::new();
-    for (row, trials) in by_cell(done, &factors) {
+    for (row, trials) in by_cell(experiment, done, &factors) {
         let points = rows(factor, &row, &trials, figure, &mut made.rows);
         let name: Vec<String> = factors
             .iter()

@@ -135,7 +135,7 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
         &factors,
         &["trials", load, "p99, ms", "kept there"],
     );
-    for (mut row, trials) in by_cell(&chosen, &factors) {
+    for (mut row, trials) in by_cell(experiment, &chosen, &factors) {
         row.push(trials.len().to_string());
         row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
         let kept = trials.iter().filter(|done| kept(promise, done)).count();

@@ -81,8 +81,8 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
             let own: Vec<&Done> = chosen;
             made(experiment, &own, (&rows, columns.as_deref()), figure)
         }
-        TableKind::Stalls => Made::Sheet(stalls(&chosen)),
-        TableKind::Resources => Made::Sheet(resources(&chosen)),
+        TableKind::Stalls => Made::Sheet(stalls(experiment, &chosen)),
+        TableKind::Resources => Made::Sheet(resources(experiment, &chosen)),
         TableKind::Paired => paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
         TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
@@ -175,7 +175,7 @@ fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str
         let mut pairs = factors.iter().zip(levels);
         pairs.all(|(name, level)| experiment.base_level(name).as_ref() == Some(level))
     };
-    let cells = by_cell(done, &factors);
+    let cells = by_cell(experiment, done, &factors);
     let base = cells.iter().find(|(levels, _)| is_base(levels));
     let base = base.and_then(|(_, trials)| mean(trials, figure));
     for (mut row, trials) in cells {
@@ -285,6 +285,7 @@ fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
 
 /// Trials by their levels of these factors, in the order of the levels.
 pub(super) fn by_cell<'a>(
+    experiment: &Experiment,
     done: &[&'a Done],
     factors: &[&String],
 ) -> Vec<(Vec<String>, Vec<&'a Done>)> {
@@ -297,13 +298,19 @@ pub(super) fn by_cell<'a>(
             None => cells.push((levels, vec![one])),
         }
     }
-    cells.sort_by(|one, other| {
-        let pairs = one.0.iter().zip(&other.0);
-        let mut orders = pairs.map(|(one, other)| dyno_core::factors::order(one, other));
-        orders
-            .find(|order| order.is_ne())
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
+    let place = |levels: &[String]| -> Vec<usize> {
+        let pairs = factors.iter().zip(levels);
+        pairs
+            .map(|(name, level)| {
+                let levels = experiment.factor(name).map(|own| own.levels.get_ref());
+                let mut levels = levels.into_iter().flatten();
+                levels
+                    .position(|own| own.get_ref().name() == level)
+                    .unwrap_or(usize::MAX)
+            })
+            .collect()
+    };
+    cells.sort_by_key(|(levels, _)| place(levels));
     cells
 }
 
@@ -354,7 +361,7 @@ pub(super) fn sheet(title: &str, about: &str, factors: &[&String], columns: &[&s
     }
 }
 
-fn stalls(done: &[&Done]) -> Sheet {
+fn stalls(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let factors = factors_but(done, &[]);
     let mut made = sheet(
         "Stalls",
@@ -362,7 +369,7 @@ fn stalls(done: &[&Done]) -> Sheet {
         &factors,
         &["trials", "stalls", "stalled s", "longest s"],
     );
-    for (mut row, trials) in by_cell(done, &factors) {
+    for (mut row, trials) in by_cell(experiment, done, &factors) {
         row.push(trials.len().to_string());
         let figures = ["stalls", "stalled_s", "longest_stall_s"];
         row.extend(figures.map(|figure| shown(mean(&trials, figure))));
@@ -371,7 +378,7 @@ fn stalls(done: &[&Done]) -> Sheet {
     made
 }
 
-fn resources(done: &[&Done]) -> Sheet {
+fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let figures = [
         ("server", "server_cpu"),
         ("client", "client_cpu"),
@@ -395,7 +402,7 @@ fn resources(done: &[&Done]) -> Sheet {
         &factors,
         &names,
     );
-    for (mut row, trials) in by_cell(done, &factors) {
+    for (mut row, trials) in by_cell(experiment, done, &factors) {
         row.extend(there.iter().map(|(_, figure)| shown(mean(&trials, figure))));
         made.rows.push(row);
     }
@@ -417,7 +424,7 @@ fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
         &factors,
         &["ratio of rates", "p99 more by, ms"],
     );
-    for (mut row, trials) in by_cell(done, &factors) {
+    for (mut row, trials) in by_cell(experiment, done, &factors) {
         let measured: Vec<dyno_lab::Measured> =
             trials.iter().map(|done| done.measured.clone()).collect();
         let side = |is_base: bool| -> Vec<&Done> {
