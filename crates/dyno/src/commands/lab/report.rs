@@ -386,6 +386,11 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let size = |effect: &Effect| effect.ratio.value.ln().abs();
         told.sort_by(|one, other| size(other).total_cmp(&size(one)));
         told.truncate(EFFECTS_TOLD_MAX);
+        // The greatest, in the order of the file.
+        told = effects
+            .iter()
+            .filter(|effect| told.iter().any(|own| std::ptr::eq(*own, *effect)))
+            .collect();
     }
     let sentence = |effect: &&Effect| {
         let (what, base) = (&effect.what, &effect.base);
@@ -414,16 +419,20 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let shown = together.iter().filter(|other| other.is_shown);
         shown.clone().any(|other| own(&other))
     };
-    told.iter()
-        .map(|effect| {
-            let sentence = sentence(effect);
-            match differs(effect) {
-                true => format!(
-                    "{sentence}; over all levels of the other factors, with which it changes: the \
+    let left = match effects.len() - told.len() {
+        0 => None,
+        1 => Some("One level more is among the effects below".to_owned()),
+        left => Some(format!("{left} levels more are among the effects below")),
+    };
+    let sentences = told.iter().map(|effect| {
+        let sentence = sentence(effect);
+        match differs(effect) {
+            true => format!(
+                "{sentence}; over all levels of the other factors, with which it changes: the \
                      tables tell them apart"
-                ),
-                false => sentence,
-            }
-        })
-        .collect()
+            ),
+            false => sentence,
+        }
+    });
+    sentences.chain(left).collect()
 }
