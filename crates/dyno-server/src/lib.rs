@@ -6,6 +6,7 @@
 //! another host. A *supervisor* process runs each server, so that it can outlive the command that
 //! started it or end with it, whichever is asked for.
 
+mod companion;
 mod contract;
 mod copy;
 mod credentials;
@@ -31,6 +32,7 @@ mod starting;
 mod supervisor;
 mod warm;
 
+pub use companion::Companion;
 pub use copy::{Copied, free_bytes};
 pub use credentials::{DATABASE, USER};
 pub use error::{Result, ServerError};

@@ -234,3 +234,51 @@ fn trials_of_several_phases_have_a_row_for_each() {
         &["Phases: rate", "first", "second", "l.i0", "l.i1", "1.00"],
     );
 }
+
+#[test]
+fn what_the_server_and_commands_write_beside_the_load_is_told() {
+    let lab = Lab::new();
+    write(
+        &lab,
+        "slow.toml",
+        "experiment = 1\nquestion = 'What does the slow log cost?'\n[server]\nkind = 'mariadb'\n\
+         [data]\nworkload = 'oltp_point_select'\noptions = { tables = 1, table_size = 100 }\n\
+         [load]\nworkload = 'oltp_point_select'\nwarmup = '0.2s'\ntime = '1s'\n\
+         [[factor]]\nname = 'watch'\napplies = 'online'\nlevels = [\
+         { name = 'nothing' }, \
+         { name = 'slow log', set = { long_query_time = 0, slow_query_log = true }, output = \
+         { file = '@@slow_query_log_file', count = \"grep -c '^# Query_time' {file}\" } }, \
+         { name = 'clock', command = \"sh -c 'while :; do date; sleep 0.01; done > {out}/times'\", \
+         output = { file = '{out}/times' } }]\n\
+         [design]\nrepeats = 1\n[[table]]\nkind = 'captured'\n",
+    );
+    lab.dyno("lab run slow.toml").success();
+    let told = status(&lab, "slow.toml")["trials"].to_string();
+    let captured: Vec<&str> = told.split("captured: ").skip(1).collect();
+    assert_eq!(captured.len(), 2, "{told}");
+    let report = lab.dyno("lab report slow.toml --csv t").success();
+    has(&report, &["Captured beside the load", "slow log", "clock"]);
+    let csv = std::fs::read_to_string(lab.path("t/01-captured-beside-the-load.csv")).unwrap();
+    let slow = csv
+        .lines()
+        .find(|line| line.starts_with("slow log"))
+        .unwrap();
+    let cells: Vec<f64> = slow
+        .split(',')
+        .skip(1)
+        .map(|cell| cell.parse().unwrap())
+        .collect();
+    // Nearly all of what the server executed stands in its log.
+    assert!(cells[1] > 0.0 && cells[2] > 100.0, "{slow}");
+    assert!((90.0..101.0).contains(&cells[3]), "{slow}");
+    lab.wait_for_nobody();
+    // A command that does not run beside all of the load fails its trial.
+    let text = std::fs::read_to_string(lab.path("slow.toml")).unwrap();
+    let text = text.replace(
+        "sh -c 'while :; do date; sleep 0.01; done > {out}/times'",
+        "false",
+    );
+    write(&lab, "short.toml", &text);
+    let said = lab.dyno("lab run short.toml").failure(1);
+    has(&said, &["the command 'false' ended at once"]);
+}

@@ -10,6 +10,7 @@ use dyno_lab::{Cell, Experiment};
 use dyno_load::StopSignal;
 use dyno_server::{Home, Kind, ProxyOptions};
 
+use super::beside::KEYS;
 use super::definition::settings;
 use super::host;
 use crate::commands::run::{self, Within};
@@ -107,6 +108,36 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 /// The ways to a server of Dyno's own.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
+/// What is wrong with what is written beside the load, ways to load, and files.
+fn besides(cells: &[Cell]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let outputs = cells.iter().flat_map(|cell| cell.effective.output.keys());
+    if let Some(key) = outputs
+        .into_iter()
+        .find(|key| !KEYS.contains(&key.as_str()))
+    {
+        wrong.push(format!(
+            "`output` has no key '{key}': it has file, what is written, and count, a command of \
+             the shell that counts the statements in it"
+        ));
+    }
+    let copies = |cell: &Cell| {
+        let by = cell.effective.data.by;
+        by.is_some() && !cell.effective.place.contains_key("fs")
+    };
+    if cells.iter().all(copies) && !cells.is_empty() {
+        wrong.push(
+            "'data_by' says how data come to another file system, and no level has an `fs`"
+                .to_owned(),
+        );
+    }
+    let missing = cells
+        .iter()
+        .find_map(|cell| missing_file(&cell.effective.server));
+    wrong.extend(missing);
+    wrong
+}
+
 /// A file that a setting names and the server does not have.
 fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
     let values = server
@@ -199,24 +230,8 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if any(&many) {
         say("a topology of several nodes");
     }
-    if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
-        say("a command beside the load");
-    }
     wrong.extend(ways(&cells));
-    let copies = |cell: &Cell| {
-        let by = cell.effective.data.by;
-        by.is_some() && !cell.effective.place.contains_key("fs")
-    };
-    if cells.iter().all(copies) && !cells.is_empty() {
-        wrong.push(
-            "'data_by' says how data come to another file system, and no level has an `fs`"
-                .to_owned(),
-        );
-    }
-    let missing = cells
-        .iter()
-        .find_map(|cell| missing_file(&cell.effective.server));
-    wrong.extend(missing);
+    wrong.extend(besides(&cells));
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
     if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
         wrong.push(format!(

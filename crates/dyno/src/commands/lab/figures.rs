@@ -9,6 +9,7 @@ use dyno_lab::{Figure, Figures, Measured};
 use dyno_results::{Results, Scope, TrialRow, TrialState, Tried};
 use dyno_stats::intervals::mean_interval_correlated;
 
+use super::beside::Captured;
 use crate::commands::show;
 
 /// Names that cost figures have in files, beside their own.
@@ -85,6 +86,8 @@ pub struct Done {
     pub measured: Measured,
     /// Its runs.
     pub runs: Vec<RunRecord>,
+    /// What was written beside its load.
+    pub captured: Option<Captured>,
 }
 
 /// The trials that are done, in their order.
@@ -114,6 +117,9 @@ pub fn done(
         }
         all.push(Done {
             position,
+            captured: states
+                .get(&row.identity)
+                .and_then(|state| Captured::of(&state.done_before)),
             measured: Measured {
                 levels: row.levels.clone(),
                 block: row.block,

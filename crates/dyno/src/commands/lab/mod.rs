@@ -1,5 +1,7 @@
 //! `dyno lab`: experiments as one file each.
 
+mod beside;
+mod captures;
 mod checks;
 mod costs;
 mod definition;

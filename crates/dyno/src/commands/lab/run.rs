@@ -10,6 +10,7 @@ use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, StoredExperiment, Tried};
 
+use super::beside::Beside;
 use super::definition::Lab;
 use super::progress::Told;
 use super::site::{NOT_READ, Site};
@@ -363,7 +364,9 @@ impl Running<'_> {
             kept: Kept::default(),
             plans_only: false,
         };
+        let beside = self.site.beside(cell)?;
         let ran = run::run(line, "run", Some(&within));
+        let captured = beside.map(Beside::end);
         let runs = within.kept.take();
         if self.site.has_died() {
             bail!("the server ended while it was loaded");
@@ -377,6 +380,9 @@ impl Running<'_> {
             bail!("{why}");
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
+        if let Some(captured) = captured.transpose()?.flatten() {
+            self.site.note_done(&captured.to_string());
+        }
         self.same_data(cell, &runs)?;
         match whole && [STATUS_DONE, crate::STATUS_REFUSED, crate::STATUS_LIMIT].contains(&status) {
             true => Ok(runs),

@@ -1,6 +1,8 @@
 //! What trials run on: servers of Dyno's own with images of their data, a server that runs
 //! already, or the host alone.
 
+mod besides;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
-use dyno_core::db::Family;
-use dyno_lab::file::{PageCache, ResetData, Scalar, Settle, Values};
+use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
+use self::besides::has_plugins;
 use super::definition::{self, Lab, is_of_host};
 use super::{host, line};
 use crate::commands::server::copies::told;
@@ -126,17 +128,6 @@ impl<'a> Site<'a> {
             Some("tls") => with_mode(&by_tcp()?, "require"),
             _ => up.target.clone(),
         }))
-    }
-
-    /// The URL by TCP with the proxy's port in place of the server's.
-    fn by_proxy(&self, url: &str) -> Result<String> {
-        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
-        let server = self.images.get(&up.image);
-        let (server, proxy) = server
-            .zip(up.proxy.as_ref())
-            .ok_or_else(|| anyhow!("no proxy runs"))?;
-        let own = format!(":{}/", server.port());
-        Ok(url.replacen(&own, &format!(":{}/", proxy.port()), 1))
     }
 
     /// What was done before the trial.
@@ -259,20 +250,6 @@ impl<'a> Site<'a> {
             undo: Vec::new(),
         });
         Ok(())
-    }
-
-    /// Writes the files that a server reads; its settings with their paths.
-    fn with_files(&self, server: &Server, effective: &Effective) -> Result<Values> {
-        let mut set = effective.server.set.clone();
-        for (name, text) in &effective.server.files {
-            let path = server.put_file(name, &text.to_string())?;
-            for value in set.values_mut() {
-                if let Scalar::Text(text) = value {
-                    *text = text.replace(&definition::file_word(name), &path.display().to_string());
-                }
-            }
-        }
-        Ok(set)
     }
 
     /// A server that runs already: its data are made anew where they are to be put back.
@@ -460,27 +437,6 @@ impl Site<'_> {
     pub fn has_died(&mut self) -> bool {
         self.up.as_mut().is_some_and(Up::is_over)
     }
-}
-
-/// Whether the plugins that the file asks for are there: a server that cannot load one only says so
-/// in its log.
-fn has_plugins(server: &Server, effective: &Effective) -> Result<()> {
-    let plugins = &effective.server.plugins;
-    if plugins.is_empty() || server.kind().family() != Some(Family::Mysql) {
-        return Ok(());
-    }
-    let mut online = Online::connect(&server.url(false)?)?;
-    for plugin in plugins {
-        let library = definition::library(plugin);
-        let count = online.value(&format!(
-            "SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_STATUS = 'ACTIVE' AND \
-             PLUGIN_LIBRARY LIKE '{library}%'"
-        ))?;
-        if count.as_deref() == Some("0") {
-            bail!("the server has not loaded the plugin {plugin}; its log says why");
-        }
-    }
-    Ok(())
 }
 
 /// A URL that says whether to encrypt.

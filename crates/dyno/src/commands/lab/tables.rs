@@ -87,7 +87,8 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
         TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
-        TableKind::Captured | TableKind::Disturbances => {
+        TableKind::Captured => super::captures::captured(experiment, &chosen),
+        TableKind::Disturbances => {
             Made::Not(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
         }
     }

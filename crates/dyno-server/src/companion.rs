@@ -1,0 +1,117 @@
+//! A command that runs beside the load of a server, such as a packet capture, and ends with Dyno.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::error::{OnPath, Result, failed};
+use crate::process::{confine, wait_until};
+
+/// So long may it take to end before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+/// One that has ended so soon did not run beside anything.
+const BEGIN: Duration = Duration::from_millis(300);
+
+/// A command that runs. It ends when this is dropped, or with Dyno however that ends.
+#[derive(Debug)]
+pub struct Companion {
+    child: Child,
+    text: String,
+}
+
+impl Companion {
+    /// Starts a command of the shell, whose output goes to a file.
+    ///
+    /// # Errors
+    /// It does not start, or has ended at once; with what it wrote.
+    pub fn start(text: &str, log: &Path) -> Result<Self> {
+        let output = File::create(log).on("write", log)?;
+        let errors = output.try_clone().on("write", log)?;
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("exec {text}")]);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        confine(&mut command, None);
+        let child = command.spawn().on("start", Path::new("/bin/sh"))?;
+        let mut companion = Self {
+            child,
+            text: text.to_owned(),
+        };
+        if wait_until(BEGIN, || companion.has_ended()) {
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            return failed(format!(
+                "the command '{text}' ended at once: {}",
+                said.trim().replace('\n', " | ")
+            ));
+        }
+        Ok(companion)
+    }
+
+    /// Ends it, as Ctrl-C would.
+    ///
+    /// # Errors
+    /// It had ended by itself, so that it was not beside all of the load.
+    pub fn end(mut self) -> Result<()> {
+        if self.has_ended() {
+            return failed(format!(
+                "the command '{}' ended before the load did",
+                self.text
+            ));
+        }
+        self.signal(libc::SIGINT);
+        wait_until(GRACE, || self.has_ended());
+        Ok(())
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// To all of its processes: it leads a session of its own.
+    fn signal(&self, signal: i32) {
+        if let Ok(pid) = i32::try_from(self.child.id()) {
+            // SAFETY: a system call without pointers.
+            unsafe { libc::kill(-pid, signal) };
+        }
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            self.signal(libc::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_runs_until_it_is_ended_or_says_why_it_did_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let file = folder.path().join("out");
+        let text = format!(
+            "sh -c 'while :; do echo x >> {}; sleep 0.01; done'",
+            file.display()
+        );
+        let running = Companion::start(&text, &log).unwrap();
+        running.end().unwrap();
+        let size = || std::fs::metadata(&file).unwrap().len();
+        let ended = size();
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!((ended > 0, size()), (true, ended));
+        let error = Companion::start("sh -c 'echo why not >&2; exit 3'", &log).unwrap_err();
+        assert!(
+            error.to_string().contains("ended at once: why not"),
+            "{error}"
+        );
+        let short = Companion::start("sleep 0.5", &log).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let error = short.end().unwrap_err();
+        assert!(error.to_string().contains("before the load did"), "{error}");
+    }
+}

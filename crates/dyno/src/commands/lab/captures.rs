@@ -1,0 +1,44 @@
+//! The table of what was written beside the load of trials.
+
+use dyno_lab::file::Experiment;
+
+use super::figures::Done;
+use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+
+/// Bytes of a megabyte.
+const MB: f64 = 1e6;
+
+/// The rate of writing of each cell, and how many of the statements stand in it.
+pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
+    if done.iter().all(|done| done.captured.is_none()) {
+        return Made::Not(
+            "a table of captures: no trial has an output = { file = \"…\" }".to_owned(),
+        );
+    }
+    let factors = factors_but(done, &[]);
+    let mut made = sheet(
+        "Captured beside the load",
+        "Means over the trials of a cell: what was written, in MB (1,000,000 bytes) per second of \
+         the run with its warm-up; statements counted in it, as a share of those that the server \
+         executed meanwhile.",
+        &factors,
+        &["rate", "MB/s", "statements", "of executed, %"],
+    );
+    for (mut row, trials) in by_cell(experiment, done, &factors) {
+        let of = |value: &dyn Fn(&super::beside::Captured) -> Option<f64>| {
+            let values = trials
+                .iter()
+                .filter_map(|done| value(done.captured.as_ref()?));
+            dyno_stats::mean(&values.collect::<Vec<_>>())
+        };
+        row.push(shown(mean(&trials, "rate")));
+        row.push(shown(of(&|own| Some(own.bytes as f64 / MB / own.length_s))));
+        row.push(shown(of(&|own| own.statements.map(|count| count as f64))));
+        row.push(shown(of(&|own| {
+            let executed = own.executed.filter(|count| *count > 0)?;
+            Some(100.0 * own.statements? as f64 / executed as f64)
+        })));
+        made.rows.push(row);
+    }
+    Made::Sheet(made)
+}

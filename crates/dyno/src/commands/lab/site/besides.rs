@@ -1,0 +1,85 @@
+//! What a server has besides its settings: files, plugins, a proxy, commands beside its load.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow, bail};
+use dyno_core::db::Family;
+use dyno_lab::file::{Scalar, Values};
+use dyno_lab::{Cell, Effective};
+use dyno_server::{Online, Server};
+
+use super::super::beside::{Beside, Places};
+use super::super::definition;
+use super::Site;
+
+impl Site<'_> {
+    /// Writes the files that a server reads; its settings with their paths.
+    pub(super) fn with_files(&self, server: &Server, effective: &Effective) -> Result<Values> {
+        let mut set = effective.server.set.clone();
+        for (name, text) in &effective.server.files {
+            let path = server.put_file(name, &text.to_string())?;
+            for value in set.values_mut() {
+                if let Scalar::Text(text) = value {
+                    *text = text.replace(&definition::file_word(name), &path.display().to_string());
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    /// Starts what runs beside the load of a cell.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn beside(&self, cell: &Cell) -> Result<Option<Beside>> {
+        let own = self.up.as_ref();
+        let server = own.and_then(|up| self.images.get(&up.image));
+        let (out, data) = match server {
+            Some(server) => (
+                server.folder().path().join("beside"),
+                server.folder().data(),
+            ),
+            None => (std::env::temp_dir().join("dyno-beside"), PathBuf::new()),
+        };
+        let url = own.map(|up| up.url.as_str());
+        let places = Places {
+            out: &out,
+            data: &data,
+            port: server.map_or(0, Server::port),
+            url: url.or(cell.effective.server.url.as_deref()),
+        };
+        Beside::start(&cell.effective, &places)
+    }
+
+    /// The URL by TCP with the proxy's port in place of the server's.
+    pub(super) fn by_proxy(&self, url: &str) -> Result<String> {
+        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
+        let server = self.images.get(&up.image);
+        let (server, proxy) = server
+            .zip(up.proxy.as_ref())
+            .ok_or_else(|| anyhow!("no proxy runs"))?;
+        let own = format!(":{}/", server.port());
+        Ok(url.replacen(&own, &format!(":{}/", proxy.port()), 1))
+    }
+}
+
+/// Whether the plugins that the file asks for are there: a server that cannot load one only says so
+/// in its log.
+pub(super) fn has_plugins(server: &Server, effective: &Effective) -> Result<()> {
+    let plugins = &effective.server.plugins;
+    if plugins.is_empty() || server.kind().family() != Some(Family::Mysql) {
+        return Ok(());
+    }
+    let mut online = Online::connect(&server.url(false)?)?;
+    for plugin in plugins {
+        let library = definition::library(plugin);
+        let count = online.value(&format!(
+            "SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_STATUS = 'ACTIVE' AND \
+             PLUGIN_LIBRARY LIKE '{library}%'"
+        ))?;
+        if count.as_deref() == Some("0") {
+            bail!("the server has not loaded the plugin {plugin}; its log says why");
+        }
+    }
+    Ok(())
+}
