@@ -101,6 +101,17 @@ impl Lab {
         found
     }
 
+    /// Waits until a server is in a state. A process that ends has no command line before it is gone.
+    pub fn wait_for_state(&self, name: &str, state: &str) {
+        for _ in 0..250 {
+            if self.server(name)["state"] == state {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(self.server(name)["state"], state);
+    }
+
     /// Waits until no process names the folder.
     pub fn wait_for_nobody(&self) {
         for _ in 0..1_500 {

@@ -76,7 +76,16 @@ pub fn options(options: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> 
 /// A message that may quote what the user typed or a server said: passwords of URLs, values of what
 /// is named after a secret, and the secrets that this process knows are hidden.
 pub fn text(message: &str) -> String {
-    let out = replaced(message, &scan::prose(message));
+    /// What is hidden may make a value of what stands beside it: seldom once, and not for ever.
+    const PASSES_MAX: usize = 4;
+    let mut out = replaced(message, &scan::prose(message));
+    for _ in 1..PASSES_MAX {
+        let next = replaced(&out, &scan::prose(&out));
+        if next == out {
+            break;
+        }
+        out = next;
+    }
     known(&out).unwrap_or(out)
 }
 

@@ -78,7 +78,7 @@ fn a_server_whose_supervisor_is_killed_dies_and_can_be_started_again() {
     // SAFETY: kill has no memory effects; it is a process of this test's.
     unsafe { libc::kill(supervisor.0.cast_signed(), libc::SIGKILL) };
     lab.wait_for_nobody();
-    assert_eq!(lab.server("mariadb")["state"], "down");
+    lab.wait_for_state("mariadb", "down");
     has(
         &lab.dyno("server restart mariadb").success(),
         &["mariadb is up"],

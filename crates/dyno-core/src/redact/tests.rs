@@ -164,6 +164,12 @@ proptest! {
     }
 
     #[test]
+    fn what_is_hidden_stays_hidden_as_it_is(marks in "[:/ @=']{0,12}") {
+        let once = text(&format!("password={marks}"));
+        prop_assert_eq!(text(&once), once);
+    }
+
+    #[test]
     fn plain_words_stay(words in "[a-z]{1,9}( [a-z]{1,9}){0,9}") {
         prop_assume!(!words.contains(" by"));
         prop_assert_eq!(text(&words), words);

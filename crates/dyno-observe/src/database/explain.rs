@@ -67,6 +67,8 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
     /// The columns of EXPLAIN before MySQL 5.6: id, select_type, table, type, possible_keys, key,
     /// key_len, ref, rows, Extra.
     const COLUMNS: usize = 10;
+    // MySQL has a second format, of other words; other servers do not know the variable.
+    let _ = control.query("SET SESSION explain_json_format_version = 1", timeout);
     match text_of(control, &format!("EXPLAIN FORMAT=JSON {sql}"), timeout) {
         Ok(text) => {
             let (mut accesses, mut besides) = (Vec::new(), Vec::new());
