@@ -101,7 +101,7 @@ impl Lab {
         found
     }
 
-    /// Waits until a server is in a state. A process that ends has no command line before it is gone.
+    /// Waits until a server is in a state: one that ends has no command line before it is gone.
     pub fn wait_for_state(&self, name: &str, state: &str) {
         for _ in 0..250 {
             if self.server(name)["state"] == state {
