@@ -19,8 +19,6 @@ pub enum Prints {
     Output,
     /// To standard error, so that standard output stays to be parsed.
     Errors,
-    /// Nowhere; what scripts write themselves goes to standard error.
-    Nowhere,
 }
 
 /// What the Lua states of a run have in common.

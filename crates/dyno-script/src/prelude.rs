@@ -114,7 +114,6 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("emulate_prepared", config.emulate_prepared)?;
     api.set("sysbench", config.sysbench)?;
     api.set("quiet_scripts", config.prints != Prints::Output)?;
-    api.set("mute_scripts", config.prints == Prints::Nowhere)?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {
         ignored.set(code.as_str(), true)?;

@@ -173,7 +173,7 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
     let text = "experiment = 1\nquestion = 'Which rate does each share of a CPU carry?'\n\
          search = 'max rate with p90 < 400ms'\n[server]\nkind = 'mariadb'\n\
          [data]\nworkload = 'oltp_read_only'\noptions = { tables = 1, table_size = 1000 }\n\
-         [load]\nworkload = 'oltp_read_only'\nwarmup = '0.2s'\ntime = '1s'\n\
+         [load]\nworkload = 'oltp_read_only'\nwarmup = '0.1s'\ntime = '0.5s'\n\
          [[factor]]\nname = 'cpus'\napplies = 'start'\nlevels = [\
          { name = 'tenth', host = { cpus = 0.1 } }, { name = 'third', host = { cpus = 0.3 } }]\n\
          [design]\nrepeats = 1\n";

@@ -38,7 +38,6 @@ base_globals.next = P.next
 
 if P.quiet_scripts then
   base_globals.print = function(...)
-    if P.mute_scripts then return end
     local texts = { ... }
     for i = 1, select("#", ...) do
       texts[i] = tostring(texts[i])

@@ -260,11 +260,9 @@ impl<'a> Request<'a> {
             // What a check prints is its result.
             canned: false,
             shapes: keeps_shapes(first),
-            prints: match (self.command, first.has("quiet")) {
-                ("check", _) => Prints::Output,
-                ("run", _) | (_, false) => Prints::Errors,
-                // How far the tables are is no result.
-                (_, true) => Prints::Nowhere,
+            prints: match self.command {
+                "check" => Prints::Output,
+                _ => Prints::Errors,
             },
             sysbench: false,
             log: |_, _| {},
