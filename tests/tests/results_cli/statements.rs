@@ -257,8 +257,8 @@ fn each_server_tells_its_plans_of_the_statements_that_ran() {
         ("const sbtestN by PRIMARY", "range sbtestN by PRIMARY"),
         ("const sbtestN by PRIMARY", "range sbtestN by PRIMARY"),
         (
-            "Index Scan sbtestN by sbtest1_pkey",
-            "Index Scan sbtestN by sbtest1_pkey",
+            "Index Scan sbtestN by sbtestN_pkey",
+            "Index Scan sbtestN by sbtestN_pkey",
         ),
         (
             "SEARCH sbtestN by PRIMARY KEY",
