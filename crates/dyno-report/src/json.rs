@@ -29,7 +29,7 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::summary::RunEnd;
+    use dyno_core::summary::{Access, RunEnd, StatementPlan};
     use serde_json::Value;
     use std::collections::BTreeSet;
 
@@ -83,6 +83,13 @@ mod tests {
         }
         let mut varied = samples::good();
         varied.factors.insert("memory".into(), "5G".into());
+        varied.plans = vec![StatementPlan {
+            shape: "SELECT c FROM t WHERE id = ?".into(),
+            accesses: vec![Access::default()],
+            besides: vec!["filesort".into()],
+            text: "{}".into(),
+            why_not: "the server tells no plan".into(),
+        }];
         let varied = json(&varied);
         let validator = jsonschema::draft202012::new(&schema).unwrap();
         assert!(validator.is_valid(&varied));
