@@ -117,6 +117,10 @@ fn plots_prices_and_laws_are_on_the_page() {
             "no trial has a series 'data.nothing'",
         ],
     );
+    // A price makes no trial another.
+    let dearer = (SMALL.to_owned() + more).replace("on_demand = 0.1", "on_demand = 0.3");
+    write(&lab, "small.toml", &dearer);
+    has(&lab.dyno("lab report small.toml").success(), &["219.00"]);
     let page = std::fs::read_to_string(lab.path("small.html")).unwrap();
     // Seconds, boxes, four panels in time, two ladders.
     for number in 1..=8 {
@@ -199,6 +203,8 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
         let own = trials
             .find(|trial| trial["levels"]["cpus"] == level)
             .unwrap();
+        // What the promise is about is kept of the run at the load, whatever runs keep otherwise.
+        assert!(own["figures"][""]["p90"].is_number(), "{own}");
         own["figures"][""]["offered"].as_f64().unwrap()
     };
     // Three times the CPU carries about three times the load, whatever a CPU is.

@@ -14,26 +14,27 @@ pub(super) fn of_text(sql: &[u8]) -> Option<Box<str>> {
     text.map(Into::into)
 }
 
-/// Whether a text is one statement, however the server reads quotes and escapes: what stands behind
-/// a semicolon would be executed, not explained.
+/// Whether a text is surely one statement, however the server reads quotes and escapes: what stands
+/// behind a semicolon would be executed, not explained. A semicolon beside what may begin a comment
+/// or a dollar quote, which servers read differently, is taken for a separator.
 pub fn is_single(sql: &str) -> bool {
+    const UNSURE: [&str; 4] = ["#", "--", "/*", "$"];
     let bare = sql.trim_end().trim_end_matches(';');
-    let splits = |escapes: bool, dollar: bool| {
+    let splits = |escapes: bool| {
         let mut rest = bare;
         while let Some(first) = rest.chars().next() {
             let length = match first {
                 ';' => return true,
                 '\'' | '"' => quoted(rest, first, escapes),
                 '`' => quoted(rest, first, false),
-                '$' if dollar => dollars(rest).unwrap_or(1),
-                _ => comment(rest.as_bytes()).unwrap_or(first.len_utf8()),
+                _ => first.len_utf8(),
             };
             rest = &rest[length..];
         }
         false
     };
-    let mut ways = [(true, false), (false, false), (false, true)].into_iter();
-    !bare.contains(';') || !ways.any(|(escapes, dollar)| splits(escapes, dollar))
+    let is_unsure = || UNSURE.iter().any(|mark| bare.contains(mark));
+    !bare.contains(';') || !(is_unsure() || splits(true) || splits(false))
 }
 
 /// A prepared statement with values in place of its parameters; `None` where they do not fit, or
@@ -129,12 +130,15 @@ mod tests {
             "SELECT /*! 1; DROP TABLE t */",
             "SELECT $$ a $$; DROP TABLE t",
             "SELECT 'it''s' ; SELECT 2;",
+            "SELECT 1 # '\n; DROP TABLE t -- '",
+            "SELECT 1 --'\n; DROP TABLE t --'",
+            "SELECT 1 /* /* */ ' */; DROP TABLE t -- '",
         ] {
             assert!(!is_single(sql), "{sql}");
         }
         for sql in [
             "SELECT 1;",
-            "SELECT 'a;b', \"c;d\" /* ; */ FROM `e;f`",
+            "SELECT 'a;b', \"c;d\" FROM `e;f`",
             "SELECT 1 ; ;;",
         ] {
             let trailing = sql.ends_with(";;");

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::finding::Outcome;
 use dyno_core::units::human_number;
-use dyno_lab::Role;
 use dyno_lab::file::Experiment;
+use dyno_lab::{Cell, Role};
 use dyno_results::{StoredExperiment, TrialState};
 
 use super::figures::{self, Done};
@@ -23,7 +23,7 @@ pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experi
         return then;
     };
     let why = match Experiment::parse(file, &text, scale) {
-        Ok(now) if now.cells() == then.cells() => return now,
+        Ok(now) if unpriced(&now) == unpriced(&then) => return now,
         Ok(_) => "has other trials now",
         Err(_) => "is no experiment any more (dyno lab plan tells why)",
     };
@@ -31,6 +31,15 @@ pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experi
         "{file} {why}; this is by the file as it was when its trials were run"
     ));
     then
+}
+
+/// The cells without their prices, which make no trial another.
+fn unpriced(experiment: &Experiment) -> Vec<Cell> {
+    let mut cells = experiment.cells();
+    for cell in &mut cells {
+        cell.effective.prices.clear();
+    }
+    cells
 }
 
 /// What the extra trials of the baseline gave beside those that they repeat: the host's own noise.
@@ -117,7 +126,7 @@ pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
     let promise = experiment.search.as_ref()?.get_ref();
     let broken = done
         .iter()
-        .filter(|one| !search::kept(promise, one))
+        .filter(|one| search::kept(promise, one) == Some(false))
         .count();
     (broken > 0).then(|| {
         format!(

@@ -98,12 +98,27 @@ pub fn search(
         "--rate"
     };
     let mut line = line;
+    with_percentiles(&mut line, &ask.promise);
     // What the file says of the load holds for where the search begins.
     if let Some(at) = line.iter().position(|word| word == option) {
         line.drain(at..at + 2);
     }
     line.extend([option.to_owned(), told(lower)]);
     Ok((line, words))
+}
+
+/// Has the run keep the percentiles that the promise is about.
+fn with_percentiles(line: &mut [String], promise: &promise::Promise) {
+    let at = line.iter().position(|word| word == "--percentiles");
+    let Some(list) = at.and_then(|at| line.get_mut(at + 1)) else {
+        return;
+    };
+    for own in &promise.latencies {
+        let percent = own.percentile.to_string();
+        if !list.split(',').any(|known| known == percent) {
+            *list += &format!(",{percent}");
+        }
+    }
 }
 
 /// Why a search that ended so has no answer.
@@ -138,7 +153,10 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
     for (mut row, trials) in by_cell(experiment, &chosen, &factors) {
         row.push(trials.len().to_string());
         row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
-        let kept = trials.iter().filter(|done| kept(promise, done)).count();
+        let kept = trials
+            .iter()
+            .filter(|done| kept(promise, done) == Some(true))
+            .count();
         row.push(format!("{kept} of {}", trials.len()));
         made.rows.push(row);
     }
@@ -146,8 +164,10 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
 }
 
 /// Whether the run at the load that was found kept the promise, too.
-pub fn kept(promise: &str, done: &Done) -> bool {
+///
+/// `None` where one has too few events to tell.
+pub fn kept(promise: &str, done: &Done) -> Option<bool> {
     let summaries = done.runs.iter().filter_map(|run| run.summary.as_ref());
     let mut kept = summaries.map(|run| kept_by(promise, run));
-    kept.all(|kept| kept == Some(true))
+    kept.try_fold(true, |all, kept| Some(all && kept?))
 }
