@@ -50,7 +50,7 @@ impl Companion {
     /// Ends it, as Ctrl-C would.
     ///
     /// # Errors
-    /// It had ended by itself, so that it was not beside all of the load.
+    /// It had ended by itself, so that it was not beside all of the load; or it does not end.
     pub fn end(mut self) -> Result<()> {
         if self.has_ended() {
             return failed(format!(
@@ -59,8 +59,15 @@ impl Companion {
             ));
         }
         self.signal(libc::SIGINT);
-        wait_until(GRACE, || self.has_ended());
-        Ok(())
+        match wait_until(GRACE, || self.has_ended()) {
+            true => Ok(()),
+            false => failed(format!(
+                "the command '{}' did not end within {} s of SIGINT and is killed: what it wrote \
+                 may be cut",
+                self.text,
+                GRACE.as_secs()
+            )),
+        }
     }
 
     fn has_ended(&mut self) -> bool {
