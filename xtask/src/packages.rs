@@ -36,6 +36,8 @@ pub fn missing() -> Vec<&'static str> {
         // Looks at HTML reports.
         (program("chromium"), "chromium"),
         (Path::new(KEYRING).exists(), "debian-archive-keyring"),
+        // Scrapes runs.
+        (program("prometheus"), "prometheus"),
         // Fetches what links the release.
         (has_pip(), "python3-pip"),
         // Read the release's manual, pack its archive.

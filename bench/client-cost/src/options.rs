@@ -11,7 +11,7 @@ pub const USAGE: &str = "\
 usage: client-cost [options]
 
   --only SECTION,…      point-select, instructions, events, load, load-servers, many-sessions,
-                        pacing, recording [all; load-servers only with a server]
+                        pacing, recording, exporting [all; load-servers only with a server]
   --rounds N            alternating rounds [6]
   --queries N           queries of a point-select run [400000]
   --seconds N           length of a timed run [3]

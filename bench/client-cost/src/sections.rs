@@ -1,6 +1,7 @@
 //! What is measured, a section a file.
 
 mod events;
+mod exporting;
 mod instructions;
 mod load;
 mod many_sessions;
@@ -26,6 +27,7 @@ pub const SECTIONS: &[&str] = &[
     "many-sessions",
     "pacing",
     "recording",
+    "exporting",
     "workloads",
 ];
 
@@ -42,6 +44,7 @@ pub fn run(name: &str, bench: &Bench) -> Result<Section> {
         "many-sessions" => many_sessions::run(bench),
         "pacing" => pacing::run(bench),
         "recording" => recording::run(bench),
+        "exporting" => exporting::run(bench),
         "workloads" => workloads::run(bench),
         other => bail!("there is no section `{other}`"),
     }

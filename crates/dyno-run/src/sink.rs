@@ -74,6 +74,11 @@ pub trait Sink: Send {
     fn not_observed(&mut self, _gap: &NotObserved) {}
     /// For who watches.
     fn notice(&mut self, _notice: &Notice) {}
+    /// The CPU time that it has taken so far, in seconds, its own threads' included: the cost of
+    /// looking. 0 for who only shows.
+    fn cpu_s(&self) -> f64 {
+        0.0
+    }
     /// The run has ended and is judged.
     fn end(&mut self, _summary: &RunSummary) {}
 }
@@ -93,6 +98,11 @@ impl Sinks {
         for sink in self.lock().iter_mut() {
             take(sink.as_mut());
         }
+    }
+
+    /// The CPU time that all have taken so far, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        self.lock().iter().map(|sink| sink.cpu_s()).sum()
     }
 
     /// Tells who watches.

@@ -1,7 +1,7 @@
 //! Settings of a server: what is asked for, what the server says it has, and whether that is the
 //! same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -157,6 +157,9 @@ fn is_same(name: &str, asked: &str, has: &Reported) -> bool {
     if let (Some(asked), Some(has)) = (boolean(asked), boolean(value)) {
         return asked == has;
     }
+    if name == "sql_mode" {
+        return is_same_mode(asked, value);
+    }
     if let (Some(asked), Some(value)) = (quantity(asked, &has.unit), quantity(value, &has.unit)) {
         return (asked - value).abs() <= 1e-9 * value.abs();
     }
@@ -191,10 +194,65 @@ fn is_same_list(asked: &str, has: &str) -> bool {
     }
 }
 
+/// SQL modes that stand for several, which MySQL or MariaDB shows beside them.
+const SEVERAL_MODES: [(&str, &[&str]); 3] = [
+    (
+        "ansi",
+        &[
+            "real_as_float",
+            "pipes_as_concat",
+            "ansi_quotes",
+            "ignore_space",
+            "only_full_group_by",
+        ],
+    ),
+    (
+        "traditional",
+        &[
+            "strict_trans_tables",
+            "strict_all_tables",
+            "no_zero_in_date",
+            "no_zero_date",
+            "error_for_division_by_zero",
+            "no_auto_create_user",
+            "no_engine_substitution",
+        ],
+    ),
+    (
+        "oracle",
+        &[
+            "pipes_as_concat",
+            "ansi_quotes",
+            "ignore_space",
+            "no_key_options",
+            "no_table_options",
+            "no_field_options",
+            "no_auto_create_user",
+            "simultaneous_assignment",
+        ],
+    ),
+];
+
+/// Modes in any order, with those that they stand for.
+fn is_same_mode(asked: &str, has: &str) -> bool {
+    let parts = |text: &str| -> BTreeSet<String> {
+        let parts = text.split(',').map(|part| part.trim().to_ascii_lowercase());
+        parts.filter(|part| !part.is_empty()).collect()
+    };
+    let (asked, has) = (parts(asked), parts(has));
+    let several = SEVERAL_MODES
+        .iter()
+        .filter(|(mode, _)| asked.contains(*mode));
+    let implied: BTreeSet<&str> = several.flat_map(|(_, all)| all.iter().copied()).collect();
+    let stands = |mode: &String| asked.contains(mode) || implied.contains(mode.as_str());
+    asked.is_subset(&has) && has.iter().all(stands)
+}
+
+/// As MySQL reads a switch, and PostgreSQL, which takes the beginning of a word as well.
 fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" => Some(true),
-        "off" | "false" | "no" | "0" => Some(false),
+        "on" | "true" | "yes" | "1" | "t" | "tr" | "tru" | "y" | "ye" => Some(true),
+        "off" | "false" | "no" | "0" | "f" | "fa" | "fal" | "fals" | "n" | "of" => Some(false),
         _ => None,
     }
 }
@@ -287,6 +345,15 @@ mod tests {
                 "",
             ),
             (
+                "sql_mode",
+                "ansi",
+                "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI",
+                "",
+            ),
+            ("sql_mode", "", "", ""),
+            ("fsync", "t", "on", ""),
+            ("fsync", "of", "off", ""),
+            (
                 "optimizer_switch",
                 "index_merge=off",
                 "index_merge=off,mrr=on",
@@ -312,6 +379,8 @@ mod tests {
             ("log_bin", "true", "OFF", ""),
             ("log_bin", "off", "ON", ""),
             ("sql_mode", "ANSI", "ANSI,TRADITIONAL", ""),
+            ("sql_mode", "ANSI", "ANSI_QUOTES", ""),
+            ("sql_mode", "", "STRICT_ALL_TABLES", ""),
             (
                 "optimizer_switch",
                 "index_merge=off",

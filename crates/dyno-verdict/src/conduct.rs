@@ -27,7 +27,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "observer-cost",
         title: "What the observers cost",
-        rule: "Doubt if they used {0} % of a core or more; needs {1} s.",
+        rule: "Doubt if they, and those that pass the figures on to others, used {0} % of a core or \
+               more; needs {1} s.",
         thresholds: &[COST, ENOUGH],
         make: cost,
     },
@@ -69,6 +70,9 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
+/// The fact with the CPU time, in cores, of those that took the figures while the run went on.
+pub const EXPORT_CORES: &str = "observer.export.cores";
+
 const COST: Threshold = Threshold {
     name: "CPU of the observers",
     value: 5.0,
@@ -109,17 +113,25 @@ fn cost(view: &View) -> Made {
     let Some(cores) = view.mean("observer.cpu") else {
         return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
     };
-    let percent = cores * 100.0;
+    let exports = view
+        .run
+        .fact(EXPORT_CORES)
+        .and_then(|cores| cores.parse().ok());
+    let percent = (cores + exports.unwrap_or(0.0)) * 100.0;
+    let who = match exports {
+        None => "The observers",
+        Some(_) => "The observers and who took the metrics",
+    };
     if view.length_s < ENOUGH.value {
         return Made::not_checked(format!(
-            "In {} s the observers used {} % of a core, their first sample included.",
-            text::plain(view.length_s),
-            text::plain(percent)
+            "{who} used {} % of a core in {} s, the first sample included.",
+            text::plain(percent),
+            text::plain(view.length_s)
         ));
     }
     Made::of(
         doubted(percent, &COST),
-        format!("The observers used {} % of a core.", text::plain(percent)),
+        format!("{who} used {} % of a core.", text::plain(percent)),
         "Observe less often, or fewer things: see docs/observers.md for what costs most.",
     )
     .with("CPU of the observers", percent, "percent of a core")

@@ -1,6 +1,7 @@
 //! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, how
 //! long the runs stood still, and the worst verdict.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors;
@@ -54,10 +55,25 @@ impl Layout {
         rows: &str,
         columns: Option<&str>,
     ) -> Result<Self, String> {
+        Self::in_order(runs, level, (rows, columns), |_, one, other| {
+            factors::order(one, other)
+        })
+    }
+
+    /// The same with the levels of each factor in an order of the caller's.
+    ///
+    /// # Errors
+    /// The name of a factor that no run has.
+    pub fn in_order<T>(
+        runs: &[T],
+        level: impl Fn(&T, &str) -> Option<String>,
+        (rows, columns): (&str, Option<&str>),
+        order: impl Fn(&str, &str, &str) -> Ordering,
+    ) -> Result<Self, String> {
         let levels = |factor: &str| {
             let mut levels: Vec<String> =
                 runs.iter().filter_map(|run| level(run, factor)).collect();
-            levels.sort_by(|one, other| factors::order(one, other));
+            levels.sort_by(|one, other| order(factor, one, other));
             levels.dedup();
             match levels.is_empty() {
                 false => Ok((factor.to_owned(), levels)),

@@ -10,6 +10,7 @@ mod input;
 mod live;
 mod loading;
 mod memory;
+mod metrics;
 mod notices;
 mod options;
 mod output;

@@ -14,6 +14,7 @@ mod files;
 mod full;
 mod import;
 mod imports_of_others;
+mod metrics;
 mod plan;
 mod record;
 mod remove;

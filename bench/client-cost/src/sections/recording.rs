@@ -35,7 +35,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-fn url(socket: &str, user: &str, database: &str) -> String {
+pub(super) fn url(socket: &str, user: &str, database: &str) -> String {
     format!("mysql://{user}@localhost/{database}?socket={socket}")
 }
 
@@ -48,7 +48,11 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
         // In turn, and each first as often as the other.
         let first = round % 2 == 0;
         for recorded in [first, !first] {
-            let us = cpu_us(bench, target, recorded.then_some(&file))?;
+            let more: &[&str] = match recorded {
+                true => &["--results", &file],
+                false => &["--results", "none", "--observe", "off"],
+            };
+            let us = cpu_us(bench, target, more)?;
             let case = if recorded { "on" } else { "off" };
             section.samples.push(json!({
                 "case": what, "recording": case, "round": round, "cpu_us_per_event": us,
@@ -62,8 +66,8 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
     Ok(())
 }
 
-/// CPU of the whole process within the measurement, per event.
-fn cpu_us(bench: &Bench, target: &str, file: Option<&String>) -> Result<f64> {
+/// CPU of the whole process within the measurement, per event, with these options besides.
+pub(super) fn cpu_us(bench: &Bench, target: &str, more: &[&str]) -> Result<f64> {
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.arg("run").arg(bench.script("select_one.lua"));
     command.args([
@@ -85,10 +89,7 @@ fn cpu_us(bench: &Bench, target: &str, file: Option<&String>) -> Result<f64> {
         "--calibrate",
         "never",
     ]);
-    match file {
-        Some(file) => command.args(["--results", file]),
-        None => command.args(["--results", "none", "--observe", "off"]),
-    };
+    command.args(more);
     let outcome = bench.measure(command)?;
     let summary: Value = serde_json::from_str(&outcome.report)
         .with_context(|| format!("`dyno run --json` is not JSON:\n{}", outcome.report))?;

@@ -128,7 +128,9 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>
                 accesses.push(Access {
                     table: table.to_owned(),
                     how: if is_insert(fields) { "insert" } else { how }.to_owned(),
-                    key: text("key").map(str::to_owned),
+                    key: text("key")
+                        .map(str::to_owned)
+                        .or_else(|| merged(fields.get("index_merge")?)),
                     rows,
                 });
             }
@@ -137,6 +139,23 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>
         }
         _ => {}
     }
+}
+
+/// The indexes of which MariaDB merges what it found.
+fn merged(value: &Value) -> Option<String> {
+    fn collect(value: &Value, keys: &mut Vec<String>) {
+        match value {
+            Value::Array(all) => all.iter().for_each(|one| collect(one, keys)),
+            Value::Object(fields) => {
+                keys.extend(fields.get("key").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|one| collect(one, keys));
+            }
+            _ => {}
+        }
+    }
+    let mut keys = Vec::new();
+    collect(value, &mut keys);
+    (!keys.is_empty()).then(|| keys.join("+"))
 }
 
 fn add(besides: &mut Vec<String>, word: &str) {
@@ -275,6 +294,10 @@ mod tests {
         let mysql = r#"{"query_block": {"ordering_operation": {"using_filesort": true, "table":
             {"table_name": "t", "access_type": "ALL", "rows_examined_per_scan": 99015}}}}"#;
         assert_eq!(of(mysql), "ALL t (99,015); filesort");
+        let merge = r#"{"query_block": {"table": {"table_name": "t", "access_type": "index_merge",
+            "index_merge": {"union": [{"range": {"key": "a", "used_key_parts": ["a"]}},
+            {"range": {"key": "b"}}]}, "rows": 20}}}"#;
+        assert_eq!(of(merge), "index_merge t.a+b (20)");
         let insert = r#"{"query_block": {"table": {"insert": true, "table_name": "t",
             "access_type": "ALL"}}}"#;
         assert_eq!(of(insert), "insert t (–)");

@@ -28,7 +28,7 @@ use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
 use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
-use dyno_verdict::{Context, Keeping};
+use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
 pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
@@ -176,6 +176,7 @@ impl Recording {
         if let Some(cost) = cost {
             self.tell(&cost, summary.measured_s);
         }
+        self.tell_exports(summary.measured_s);
         let mut known = tables.used(outcome.mentions.as_ref());
         known.push(tables::left_open(&outcome.sessions));
         self.hidden.clean_summary(summary);
@@ -259,6 +260,23 @@ impl Recording {
         };
         let facts = facts.map(fact);
         self.outputs.each(|sink| sink.facts(&facts));
+    }
+
+    /// What those cost that take the figures while the run goes on, where they cost anything.
+    fn tell_exports(&self, measured_s: f64) {
+        let cpu_s = self.outputs.sinks.cpu_s();
+        if cpu_s > 0.0 && measured_s > 0.0 {
+            let fact = |name: &str, value: f64| Fact {
+                name: name.to_owned(),
+                value: format!("{value:.4}"),
+                source: "CLOCK_THREAD_CPUTIME_ID".to_owned(),
+            };
+            let facts = [
+                fact("observer.export.cpu_s", cpu_s),
+                fact(EXPORT_CORES, cpu_s / measured_s),
+            ];
+            self.outputs.each(|sink| sink.facts(&facts));
+        }
     }
 
     /// What the verdict rests on besides the record, as facts, so that it can be made again.

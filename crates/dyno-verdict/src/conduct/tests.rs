@@ -21,6 +21,13 @@ fn observers_that_cost_too_much_are_noticed() {
     expect("observer-cost", NotChecked, |run| {
         drop_series(run, "observer.")
     });
+    // Those who take the figures elsewhere are part of it.
+    expect("observer-cost", Doubt, |run| {
+        fact(run, super::EXPORT_CORES, "0.06")
+    });
+    expect("observer-cost", Pass, |run| {
+        fact(run, super::EXPORT_CORES, "0.001")
+    });
     // Of a second the first sample is the most.
     expect("observer-cost", NotChecked, |run| {
         series(run, "observer.cpu", &[0.2; 30]);

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use dyno_core::record::RunRecord;
+use dyno_metrics::text;
 use dyno_report::export::{csv, hlog, json};
 use dyno_results::Scope;
 
@@ -12,6 +13,15 @@ use crate::output::fresh;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store};
 
+/// As Prometheus' tools take them in, with time stamps.
+fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
+    let families = dyno_metrics::history(run).context(
+        "it is not known when its measurement began, which OpenMetrics needs; the other formats do \
+         not",
+    )?;
+    Ok(text::encode(&families, text::Version::OpenMetrics).into_bytes())
+}
+
 /// Exports a run.
 ///
 /// # Errors
@@ -20,7 +30,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog] [-o FILE]\n\n\
+            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog|openmetrics] [-o FILE]\n\n\
              RUN is `last`, a run's number, or the beginning of its name.\n{}",
             help(EXPORT, Grammar::Dyno)
         ));
@@ -42,9 +52,10 @@ pub fn main(args: &[String]) -> Result<u8> {
         "csv" => |run| Ok(csv::intervals(run).into_bytes()),
         "series" => |run| Ok(csv::series(run).into_bytes()),
         "hlog" => |run| Ok(hlog::log(run)?),
+        "openmetrics" => openmetrics,
         other => {
             return Err(usage(format!(
-                "--format: '{other}' is none of json, csv, series, hlog"
+                "--format: '{other}' is none of json, csv, series, hlog, openmetrics"
             )));
         }
     };

@@ -11,6 +11,7 @@ use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
 use crate::live::{Live, LiveSink};
+use crate::metrics::Exports;
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{
@@ -25,16 +26,22 @@ pub struct Screen {
     pub look: Look,
     /// How what is shown meanwhile looks.
     pub live: Look,
+    /// Who else takes the figures.
+    pub exports: Exports,
 }
 
 impl Screen {
     /// What the options say.
-    pub fn of(parsed: &Parsed) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// Metrics that are asked for and cannot be had.
+    pub fn of(parsed: &Parsed) -> Result<Self> {
+        Ok(Self {
             quiet: parsed.has("quiet"),
             look: console::look(parsed),
             live: console::live_look(parsed.has("no-color")),
-        }
+            exports: Exports::start(parsed)?,
+        })
     }
 }
 
@@ -102,6 +109,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     let live = Arc::new(Mutex::new(live.flatten()));
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
     sinks.push(Box::new(LiveSink(Arc::clone(&live))));
+    sinks.extend(screen.exports.sink());
     let measured = dyno_run::measure(ready, request, &Sinks::new(sinks));
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(live) = live {

@@ -357,11 +357,11 @@ impl<'a> Request<'a> {
                 .map_err(|error| with_hint(error, &ready, &self.workload))?;
             return Ok(STATUS_DONE);
         }
+        let mut screen = Screen::of(parsed)?;
         if folder.is_some() {
             self.prepare_temporary(&mut ready, &plan.record, quiet)?;
         }
         let declared = ready.description.options.clone().unwrap_or_default();
-        let screen = Screen::of(parsed);
         if !plan.phases.is_empty()
             && !matches!(shaping.given, Some((_, true)))
             && let Some(there) = phases_there(&mut ready, &self.workload)?
@@ -385,14 +385,18 @@ impl<'a> Request<'a> {
                 own,
                 stop,
             };
-            return match &self.ladder {
+            let status = match &self.ladder {
                 None => phases::run(&base, &screen, output),
                 Some(ladder) => saturate::run(&base, ladder, &screen, output),
             };
+            screen.exports.finish(&base.stop);
+            return status;
         }
         let measured = measure(&mut ready, &request, &screen)?;
         saturate::show(&measured.summary, output, &screen.look, self.in_one_run)?;
-        measured.end(&ready, &request)
+        let status = measured.end(&ready, &request);
+        screen.exports.finish(&stop);
+        status
     }
 }
 

@@ -63,7 +63,11 @@ const OUTPUT: &str = "Output";
 
 /// Those of [`RUN`] that say how a load is driven, measured or judged: commands that make, check or
 /// drop tables have no use for them.
-const OF_RUNS: [&str; 19] = [
+const OF_RUNS: [&str; 23] = [
+    "metrics",
+    "metrics-linger",
+    "otlp",
+    "otlp-temporality",
     "statements",
     "explain",
     "rate",
@@ -86,7 +90,11 @@ const OF_RUNS: [&str; 19] = [
 ];
 
 /// Those that are about what came of a run, of which a calibration has nothing.
-const OF_RESULTS: [&str; 14] = [
+const OF_RESULTS: [&str; 18] = [
+    "metrics",
+    "metrics-linger",
+    "otlp",
+    "otlp-temporality",
     "ladder",
     "in-one-run",
     "statements",
@@ -409,6 +417,33 @@ pub const RUN: &[Opt] = &[
         Some("WHAT"),
         "after the run, the server's plan of each shape of statement (all), or of a statement; \
          may be repeated",
+    ),
+    opt(
+        OUTPUT,
+        "metrics",
+        Some("ADDRESS"),
+        "answer Prometheus at this port or address:port while the run goes on, e.g. 9464; a port \
+         alone is one of this host's loopback",
+    ),
+    opt(
+        OUTPUT,
+        "metrics-linger",
+        Some("TIME"),
+        "keep answering so long after the run, until a scrape has seen its end [0]",
+    ),
+    opt(
+        OUTPUT,
+        "otlp",
+        Some("URL"),
+        "push the same to a receiver of OTLP over HTTP once an interval, e.g. \
+         http://127.0.0.1:4318; headers from $OTEL_EXPORTER_OTLP_HEADERS",
+    ),
+    opt(
+        OUTPUT,
+        "otlp-temporality",
+        Some("KIND"),
+        "sums that are pushed: delta, of an interval, or cumulative [delta; to Prometheus \
+         cumulative]",
     ),
     opt(
         OUTPUT,

@@ -293,7 +293,7 @@ pub const EXPORT: &[Opt] = &[
         "format",
         Some("FORMAT"),
         "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
-         observed) or hlog (HdrHistogram's interval log) [json]",
+         observed), hlog (HdrHistogram's interval log) or openmetrics (with time stamps) [json]",
     ),
     short(
         'o',

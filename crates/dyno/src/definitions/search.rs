@@ -37,7 +37,11 @@ pub const OF_SEARCHES: &[Opt] = &[
 
 /// Options of a run that a search decides itself, or that would mean nothing to it, with what is
 /// said of them.
-pub const NOT_OF_SEARCHES: [(&str, &str); 15] = [
+pub const NOT_OF_SEARCHES: [(&str, &str); 16] = [
+    (
+        "metrics-linger",
+        "its trials follow one another; --metrics answers during each",
+    ),
     ("rate", "--from says where it begins"),
     ("latency-limit", "the promise has it"),
     ("ladder", "'max sessions with …' looks for sessions"),

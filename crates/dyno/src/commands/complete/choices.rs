@@ -26,7 +26,7 @@ const CHOICES: &[(&str, &[&str])] = &[
             "p99",
         ],
     ),
-    ("format", &["json", "csv", "series", "hlog"]),
+    ("format", &["json", "csv", "series", "hlog", "openmetrics"]),
     ("ledger", &["on", "full", "off"]),
     ("lost-connections", &["reconnect", "stop"]),
     ("observe", &["on", "off"]),

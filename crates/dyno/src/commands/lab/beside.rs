@@ -73,7 +73,8 @@ pub struct Beside {
     commands: Vec<Companion>,
     /// What is written, and how large it was before.
     file: Option<(PathBuf, u64)>,
-    count: Option<String>,
+    /// The command that counts what is written, and what it counted before.
+    count: Option<(String, u64)>,
     url: Option<String>,
     executed: Option<u64>,
     begun: u64,
@@ -119,6 +120,17 @@ impl Beside {
         if let (Some(count), Some((path, _))) = (&mut count, &file) {
             *count = count.replace("{file}", &path.display().to_string());
         }
+        // Trials without a restart between them write to one file.
+        let already = |path: &(PathBuf, u64)| path.1 > 0;
+        let count = count
+            .map(|count| {
+                let before = match file.as_ref().is_some_and(already) {
+                    true => counted(&count)?,
+                    false => 0,
+                };
+                Ok::<_, anyhow::Error>((count, before))
+            })
+            .transpose()?;
         let mut commands = Vec::new();
         for (number, command) in effective.commands.iter().enumerate() {
             let log = places.out.join(format!("command-{}.log", number + 1));
@@ -149,7 +161,10 @@ impl Beside {
         };
         let now = std::fs::metadata(&path)
             .with_context(|| format!("nothing was written to {}", path.display()))?;
-        let statements = self.count.map(|count| counted(&count)).transpose()?;
+        let counted = |(count, before): (String, u64)| {
+            counted(&count).map(|after| after.saturating_sub(before))
+        };
+        let statements = self.count.map(counted).transpose()?;
         let executed = after.zip(self.executed);
         Ok(Some(Captured {
             bytes: now.len().saturating_sub(before),

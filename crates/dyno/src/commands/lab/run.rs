@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, StoredExperiment, Tried};
+use dyno_server::Online;
 
 use super::beside::Beside;
 use super::definition::Lab;
@@ -47,6 +49,9 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let done = count_done(&states(&results, &lab)?);
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     nobody_runs(&results)?;
+    if done < lab.planned.len() {
+        they_answer(&lab)?;
+    }
     if before.is_none() && done > 0 {
         console::note(&format!(
             "{done} of {} trials are in {} already, as trials of other experiments: they count \
@@ -88,6 +93,20 @@ fn nobody_runs(results: &Results) -> Result<()> {
             && let Some(pid) = results.who_runs(stored.id)?
         {
             bail!("{name} is being run already, by process {pid}");
+        }
+    }
+    Ok(())
+}
+
+/// Servers that run already are asked before the first trial: a wrong password is wrong for all.
+fn they_answer(lab: &Lab) -> Result<()> {
+    let cells = lab.trials.cells.iter();
+    let urls: BTreeSet<&str> = cells
+        .filter_map(|cell| cell.effective.server.url.as_deref())
+        .collect();
+    for url in urls {
+        if Target::parse(url).is_ok_and(|target| !target.family.is_embedded()) {
+            Online::connect(url).map_err(|error| anyhow!("before the first trial: {error}"))?;
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The tables of an experiment's report.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::record::RunRecord;
@@ -147,9 +148,12 @@ fn made(
     (rows, columns): (&[String], Option<&str>),
     figure: &str,
 ) -> Made {
+    let known = done.iter().any(|done| done.value(figure).is_some());
+    let told = |pivot: &Pivot| pivot.cells.iter().any(|cell| cell.value.is_some());
     match try_cells(experiment, done, (rows, columns), figure) {
-        Ok(pivot) => Made::Cells(Box::new(pivot)),
-        Err(_) if done.iter().any(|done| done.value(figure).is_some()) => {
+        Ok(pivot) if told(&pivot) || !known => Made::Cells(Box::new(pivot)),
+        // A figure of experiments, which comparisons of runs do not have.
+        _ if known => {
             let factors = rows.iter().map(String::as_str).chain(columns);
             Made::Sheet(means(
                 experiment,
@@ -159,6 +163,7 @@ fn made(
             ))
         }
         Err(error) => Made::Not(format!("{error:#}")),
+        Ok(pivot) => Made::Cells(Box::new(pivot)),
     }
 }
 
@@ -202,7 +207,8 @@ fn try_cells(
         let all: Option<Vec<String>> = names.map(|name| dyno_verdict::level(run, name)).collect();
         all.map(|all| all.join(", "))
     };
-    let layout = Layout::of(&runs, level, &name, columns)
+    let order = |names: &str, one: &str, other: &str| in_file(experiment, names, one, other);
+    let layout = Layout::in_order(&runs, level, (&name, columns), order)
         .map_err(|factor| anyhow::anyhow!("no trial has a factor '{factor}'"))?;
     let (along, levels) = layout.along();
     let base = experiment.base_level(along);
@@ -299,20 +305,34 @@ pub(super) fn by_cell<'a>(
             None => cells.push((levels, vec![one])),
         }
     }
-    let place = |levels: &[String]| -> Vec<usize> {
+    let places = |levels: &[String]| -> Vec<usize> {
         let pairs = factors.iter().zip(levels);
         pairs
-            .map(|(name, level)| {
-                let levels = experiment.factor(name).map(|own| own.levels.get_ref());
-                let mut levels = levels.into_iter().flatten();
-                levels
-                    .position(|own| own.get_ref().name() == level)
-                    .unwrap_or(usize::MAX)
-            })
+            .map(|(name, level)| place(experiment, name, level))
             .collect()
     };
-    cells.sort_by_key(|(levels, _)| place(levels));
+    cells.sort_by_key(|(levels, _)| places(levels));
     cells
+}
+
+/// The place of a level in the file.
+fn place(experiment: &Experiment, factor: &str, level: &str) -> usize {
+    let levels = experiment.factor(factor).map(|own| own.levels.get_ref());
+    let mut levels = levels.into_iter().flatten();
+    let own = levels.position(|own| own.get_ref().name() == level);
+    own.unwrap_or(usize::MAX)
+}
+
+/// The order of levels, of several factors with `, ` between, as in the file.
+fn in_file(experiment: &Experiment, names: &str, one: &str, other: &str) -> Ordering {
+    let places = |levels: &str| -> Vec<usize> {
+        let pairs = names.split(", ").zip(levels.split(", "));
+        pairs
+            .map(|(name, level)| place(experiment, name, level))
+            .collect()
+    };
+    let by_file = places(one).cmp(&places(other));
+    by_file.then_with(|| dyno_core::factors::order(one, other))
 }
 
 /// The factors of the trials but for these.

@@ -1,0 +1,232 @@
+//! Latency histograms in the buckets of others.
+//!
+//! The recorder's buckets have three significant digits. Each goes, by its middle, into one bucket
+//! of the others: counts and sums stay exact, and a value within 0.1 % of a bucket's bound may be
+//! counted on its other side.
+
+use hdrhistogram::Histogram;
+
+/// Bounds of the classic buckets in seconds, as Prometheus writes them: 1, 2, 5 from 10 µs to 50 s.
+/// The ones that OpenTelemetry advises begin at 1 ms, where many a statement has long ended.
+pub const BOUNDS: [(f64, &str); 21] = [
+    (0.000_01, "1e-05"),
+    (0.000_02, "2e-05"),
+    (0.000_05, "5e-05"),
+    (0.000_1, "0.0001"),
+    (0.000_2, "0.0002"),
+    (0.000_5, "0.0005"),
+    (0.001, "0.001"),
+    (0.002, "0.002"),
+    (0.005, "0.005"),
+    (0.01, "0.01"),
+    (0.02, "0.02"),
+    (0.05, "0.05"),
+    (0.1, "0.1"),
+    (0.2, "0.2"),
+    (0.5, "0.5"),
+    (1.0, "1.0"),
+    (2.0, "2.0"),
+    (5.0, "5.0"),
+    (10.0, "10.0"),
+    (20.0, "20.0"),
+    (50.0, "50.0"),
+];
+
+/// The schema of native histograms: buckets 2.2 % wide.
+pub const NATIVE_SCHEMA: i32 = 5;
+
+/// The most buckets of an exponential histogram that is pushed: the default size of
+/// OpenTelemetry's own libraries.
+const PUSHED_BUCKETS_MAX: i64 = 160;
+
+/// The widest buckets of the scale that fits the rest: each holds a factor of 2 to the 1,024.
+const SCALE_MIN: i32 = -10;
+
+/// Latencies as others take them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distribution {
+    /// How many.
+    pub count: u64,
+    /// Their exact sum in seconds.
+    pub sum_s: f64,
+    /// The exact shortest and longest in seconds; `None` without any.
+    pub extremes_s: Option<(f64, f64)>,
+    /// How many lie in each of the classic buckets: up to [`BOUNDS`], and above.
+    pub classic: [u64; BOUNDS.len() + 1],
+    /// In buckets of [`NATIVE_SCHEMA`].
+    pub exponential: Exponential,
+}
+
+/// Counts in buckets whose bounds are powers of 2^(2^-scale).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exponential {
+    /// The scale, which Prometheus calls the schema.
+    pub scale: i32,
+    /// (index, count) in order of the index, of buckets that are not empty. The bucket of an index
+    /// reaches from base^(index - 1), which it leaves out, to base^index.
+    pub buckets: Vec<(i32, u64)>,
+}
+
+impl Distribution {
+    /// Of a histogram in nanoseconds, with the exact sum and extremes that were kept beside it.
+    pub fn new(histogram: &Histogram<u64>, sum_ns: u64, extremes_ns: (u64, u64)) -> Self {
+        let mut classic = [0; BOUNDS.len() + 1];
+        let mut buckets: Vec<(i32, u64)> = Vec::new();
+        for step in histogram.iter_recorded() {
+            let count = step.count_at_value();
+            let seconds = histogram.median_equivalent(step.value_iterated_to()) as f64 / 1e9;
+            classic[BOUNDS.partition_point(|(bound, _)| *bound < seconds)] += count;
+            let index = index(seconds, NATIVE_SCHEMA);
+            match buckets.last_mut() {
+                Some((last, sum)) if *last == index => *sum += count,
+                _ => buckets.push((index, count)),
+            }
+        }
+        let count = histogram.len();
+        Self {
+            count,
+            sum_s: sum_ns as f64 / 1e9,
+            extremes_s: (count > 0)
+                .then(|| (extremes_ns.0 as f64 / 1e9, extremes_ns.1 as f64 / 1e9)),
+            classic,
+            exponential: Exponential {
+                scale: NATIVE_SCHEMA,
+                buckets,
+            },
+        }
+    }
+
+    /// Adds another's values, of which the exponential buckets are left out.
+    pub(crate) fn add_classic(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum_s += other.sum_s;
+        for (sum, count) in self.classic.iter_mut().zip(&other.classic) {
+            *sum += count;
+        }
+    }
+
+    /// How many lie at or below each of [`BOUNDS`], and in all.
+    pub fn cumulative(&self) -> impl Iterator<Item = u64> + '_ {
+        self.classic.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        })
+    }
+}
+
+impl Exponential {
+    /// With the finest buckets, no finer than these, of which few enough span all that is there.
+    #[must_use]
+    pub fn spanning_few(mut self) -> Self {
+        while self.scale > SCALE_MIN && self.span() > PUSHED_BUCKETS_MAX {
+            self.scale -= 1;
+            let mut halved: Vec<(i32, u64)> = Vec::with_capacity(self.buckets.len());
+            for (index, count) in self.buckets {
+                // Two neighbours, of which the upper one has an even index, become one.
+                let index = index.div_euclid(2) + index.rem_euclid(2);
+                match halved.last_mut() {
+                    Some((last, sum)) if *last == index => *sum += count,
+                    _ => halved.push((index, count)),
+                }
+            }
+            self.buckets = halved;
+        }
+        self
+    }
+
+    /// How many buckets lie between the first and the last, both included.
+    fn span(&self) -> i64 {
+        match (self.buckets.first(), self.buckets.last()) {
+            (Some((first, _)), Some((last, _))) => i64::from(*last) - i64::from(*first) + 1,
+            _ => 0,
+        }
+    }
+}
+
+/// The bucket of a value above 0.
+fn index(value: f64, scale: i32) -> i32 {
+    (value.log2() * f64::from(scale).exp2()).ceil() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::interval::Latencies;
+    use proptest::prelude::*;
+
+    use super::{BOUNDS, Distribution, Exponential, NATIVE_SCHEMA};
+
+    fn distribution(values_ns: &[u64]) -> Distribution {
+        let mut latencies = Latencies::default();
+        for ns in values_ns {
+            latencies.record_service(*ns);
+        }
+        Distribution::new(
+            &latencies.service,
+            latencies.service_ns_sum,
+            (latencies.service_ns_min, latencies.service_ns_max),
+        )
+    }
+
+    #[test]
+    fn bounds_are_what_they_are_written_as() {
+        for (bound, text) in BOUNDS {
+            assert_eq!(text.parse(), Ok(bound));
+        }
+        assert!(BOUNDS.is_sorted());
+    }
+
+    #[test]
+    fn a_value_lies_in_the_bucket_that_holds_it() {
+        let told = distribution(&[1, 9_000, 15_000, 1_500_000, 60_000_000_000]);
+        assert_eq!(told.count, 5);
+        assert_eq!(told.sum_s, 60.001_524_001);
+        assert_eq!(told.extremes_s, Some((1e-9, 60.0)));
+        assert_eq!(told.classic[0], 2);
+        assert_eq!(told.classic[1], 1);
+        assert_eq!(told.classic[7], 1);
+        assert_eq!(told.classic[21], 1);
+        assert_eq!(told.cumulative().last(), Some(5));
+        assert_eq!(distribution(&[]), {
+            Distribution {
+                exponential: Exponential {
+                    scale: NATIVE_SCHEMA,
+                    buckets: Vec::new(),
+                },
+                ..Distribution::default()
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_is_in_one_bucket(values in prop::collection::vec(1_u64..3_000_000_000_000, 1..200)) {
+            let told = distribution(&values);
+            let all = values.len() as u64;
+            prop_assert_eq!(told.classic.iter().sum::<u64>(), all);
+            let exponential = told.exponential;
+            prop_assert_eq!(exponential.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
+            prop_assert!(exponential.buckets.is_sorted_by(|a, b| a.0 < b.0));
+            // Each value lies within its bucket, or beside the bound by what the recorder rounds.
+            let base = f64::from(exponential.scale).exp2().recip().exp2();
+            for value in &values {
+                let seconds = *value as f64 / 1e9;
+                let near = exponential.buckets.iter().any(|(index, _)| {
+                    let upper = base.powi(*index);
+                    seconds <= upper * 1.001 && seconds > upper / base * 0.999
+                });
+                prop_assert!(near, "{} s is in none of the buckets", seconds);
+            }
+            let few = exponential.clone().spanning_few();
+            prop_assert!(few.span() <= super::PUSHED_BUCKETS_MAX);
+            prop_assert_eq!(few.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
+            // The same as though they had been put there from the beginning.
+            let factor = 1_i32 << (NATIVE_SCHEMA - few.scale);
+            for (index, count) in &few.buckets {
+                let within = exponential.buckets.iter().filter(|(fine, _)| {
+                    *fine > (index - 1) * factor && *fine <= index * factor
+                });
+                prop_assert_eq!(within.map(|(_, count)| count).sum::<u64>(), *count);
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The endpoint that Prometheus scrapes: HTTP on a thread of its own.
+//!
+//! Two paths, GET and HEAD, a connection at a time: a server of some fifty lines on the standard
+//! library, where the libraries for it are out of care or bring a runtime.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use dyno_core::clock::{thread_cpu, wall_time};
+
+use crate::figures::{Figures, Over};
+use crate::protobuf;
+use crate::text::{self, Version};
+
+/// The figures of a run, which its recorder writes and others read.
+pub type Shared = Arc<Mutex<Figures>>;
+
+/// The most bytes of a request that are read.
+const REQUEST_MAX: u64 = 8 * 1024;
+/// How long a client may take to ask, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A page is made anew at most so often.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Reads `PORT`, `:PORT`, `HOST` or `HOST:PORT`. Without a host it is this one's loopback, without a
+/// port 9464, which the specification of OpenTelemetry's exporter for Prometheus has.
+///
+/// # Errors
+/// In words: a text that is none of these, or a name that is not known.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    const PORT: u16 = 9464;
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse() {
+        return Ok(SocketAddr::new(loopback, port));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if let Ok(host) = text.trim_start_matches('[').trim_end_matches(']').parse() {
+        return Ok(SocketAddr::new(host, PORT));
+    }
+    let expected = "expected PORT or ADDRESS:PORT, such as 9464 or 0.0.0.0:9464";
+    if text.is_empty() {
+        return Err(expected.to_owned());
+    }
+    let known = match text.contains(':') {
+        true => text.to_socket_addrs(),
+        false => (text, PORT).to_socket_addrs(),
+    };
+    let mut known = known.map_err(|error| format!("{error}; {expected}"))?;
+    known
+        .next()
+        .ok_or_else(|| format!("no such host; {expected}"))
+}
+
+/// Answers scrapes until it is dropped.
+pub struct Endpoint {
+    address: SocketAddr,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    stop: AtomicBool,
+    scrapes: AtomicU64,
+    /// Whether a scrape has seen the run's end.
+    end_seen: AtomicBool,
+    cpu_ns: AtomicU64,
+}
+
+impl Endpoint {
+    /// Listens at this address; at port 0, at one that is free.
+    ///
+    /// # Errors
+    /// The address cannot be listened at, or there is no thread.
+    pub fn start(address: SocketAddr, figures: Shared) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let state = Arc::<State>::default();
+        let served = Arc::clone(&state);
+        let serve = move || {
+            let mut pages = Pages {
+                figures,
+                kept: None,
+            };
+            for stream in listener.incoming() {
+                if served.stop.load(Ordering::Acquire) {
+                    return;
+                }
+                if let Ok(stream) = stream {
+                    // Who hangs up or asks for nonsense has had an answer, or needs none.
+                    let _ = answer(stream, &mut pages, &served);
+                }
+                served.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("dyno-metrics".to_owned())
+            .spawn(serve)?;
+        Ok(Self {
+            address,
+            state,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How often it was scraped.
+    pub fn scrapes(&self) -> u64 {
+        self.state.scrapes.load(Ordering::Relaxed)
+    }
+
+    /// Whether a scrape has seen the run's end.
+    pub fn end_seen(&self) -> bool {
+        self.state.end_seen.load(Ordering::Relaxed)
+    }
+
+    /// What tells the CPU time of its thread.
+    pub fn cpu(&self) -> CpuTime {
+        CpuTime(Arc::clone(&self.state))
+    }
+}
+
+/// The CPU time of an endpoint's thread.
+pub struct CpuTime(Arc<State>);
+
+impl CpuTime {
+    /// So far, in nanoseconds.
+    pub fn ns(&self) -> u64 {
+        self.0.cpu_ns.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.state.stop.store(true, Ordering::Release);
+        let mut own = self.address;
+        if own.ip().is_unspecified() {
+            own.set_ip(match own.is_ipv4() {
+                true => Ipv4Addr::LOCALHOST.into(),
+                false => std::net::Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        // Wakes the thread, which waits for a connection. It may be at one that takes its time:
+        // then it ends by itself when that is over.
+        if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            let deadline = Instant::now() + PATIENCE;
+            while !thread.is_finished() && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+/// In which format a page is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Text(Version),
+    Protobuf,
+}
+
+impl Format {
+    /// The first of the formats that are accepted which there is.
+    fn accepted(accept: &str) -> Self {
+        for one in accept.split(',') {
+            let mut parts = one.split(';').map(str::trim);
+            match parts.next() {
+                Some("application/vnd.google.protobuf")
+                    if one.contains("delimited")
+                        && one.contains("io.prometheus.client.MetricFamily") =>
+                {
+                    return Self::Protobuf;
+                }
+                Some("application/openmetrics-text") => return Self::Text(Version::OpenMetrics),
+                Some("text/plain") => return Self::Text(Version::Plain),
+                _ => {}
+            }
+        }
+        Self::Text(Version::Plain)
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Text(version) => version.content_type(),
+            Self::Protobuf => protobuf::CONTENT_TYPE,
+        }
+    }
+}
+
+/// The last page, as long as it holds.
+struct Kept {
+    format: Format,
+    over: bool,
+    made: Instant,
+    page: Vec<u8>,
+}
+
+struct Pages {
+    figures: Shared,
+    kept: Option<Kept>,
+}
+
+impl Pages {
+    /// A page, and whether the run is over in it.
+    fn page(&mut self, format: Format) -> (&[u8], bool) {
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = figures.is_over();
+        let holds =
+            |kept: &Kept| kept.format == format && kept.over == over && kept.made.elapsed() < FRESH;
+        if !self.kept.as_ref().is_some_and(holds) {
+            let families = figures.families(Over::Run, wall_time().as_secs_f64());
+            drop(figures);
+            let page = match format {
+                Format::Text(version) => text::encode(&families, version).into_bytes(),
+                Format::Protobuf => protobuf::encode(&families),
+            };
+            self.kept = Some(Kept {
+                format,
+                over,
+                made: Instant::now(),
+                page,
+            });
+        }
+        (self.kept.as_ref().map_or(&[], |kept| &kept.page), over)
+    }
+}
+
+fn answer(mut stream: TcpStream, pages: &mut Pages, state: &State) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(request) = Request::read(&stream)? else {
+        return reply(
+            &mut stream,
+            "400 Bad Request",
+            "text/plain",
+            b"Bad request\n",
+            true,
+        );
+    };
+    let body = request.method != "HEAD";
+    if !matches!(request.method.as_str(), "GET" | "HEAD") {
+        let text = b"Only GET and HEAD\n";
+        return reply(
+            &mut stream,
+            "405 Method Not Allowed",
+            "text/plain",
+            text,
+            true,
+        );
+    }
+    match request.path.as_str() {
+        "/metrics" => {
+            let format = Format::accepted(&request.accept);
+            let (page, over) = pages.page(format);
+            reply(&mut stream, "200 OK", format.content_type(), page, body)?;
+            if body {
+                state.scrapes.fetch_add(1, Ordering::Relaxed);
+                state.end_seen.fetch_or(over, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+        "/" => {
+            let page = b"<!DOCTYPE html><title>dyno</title><a href=\"/metrics\">Metrics</a>\n";
+            reply(
+                &mut stream,
+                "200 OK",
+                "text/html; charset=utf-8",
+                page,
+                body,
+            )
+        }
+        _ => {
+            let text = b"There is /metrics\n";
+            reply(&mut stream, "404 Not Found", "text/plain", text, body)
+        }
+    }
+}
+
+fn reply(
+    stream: &mut TcpStream,
+    status: &str,
+    content_type: &str,
+    page: &[u8],
+    body: bool,
+) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        page.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    if body {
+        stream.write_all(page)?;
+    }
+    stream.flush()
+}
+
+struct Request {
+    method: String,
+    path: String,
+    accept: String,
+}
+
+impl Request {
+    /// `None` for what is no request, or too long a one.
+    fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
+        let begun = Instant::now();
+        let mut reader = BufReader::new(stream.take(REQUEST_MAX));
+        let mut line = String::new();
+        let mut next = |line: &mut String| {
+            line.clear();
+            // Who sends a letter at a time holds up the others.
+            let in_time = begun.elapsed() < PATIENCE;
+            Ok::<_, io::Error>(in_time && reader.read_line(line)? > 0 && line.ends_with('\n'))
+        };
+        if !next(&mut line)? {
+            return Ok(None);
+        }
+        let mut words = line.split_ascii_whitespace();
+        let (Some(method), Some(target), Some(_), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Ok(None);
+        };
+        let path = target.split('?').next().unwrap_or_default().to_owned();
+        let mut request = Self {
+            method: method.to_owned(),
+            path,
+            accept: String::new(),
+        };
+        loop {
+            if !next(&mut line)? {
+                return Ok(None);
+            }
+            match line.trim_end() {
+                "" => return Ok(Some(request)),
+                header => {
+                    if let Some((name, value)) = header.split_once(':')
+                        && name.eq_ignore_ascii_case("accept")
+                    {
+                        request.accept = value.trim().to_owned();
+                    }
+                }
+            }
+        }
+    }
+}

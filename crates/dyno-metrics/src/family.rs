@@ -1,0 +1,194 @@
+//! What a metric is, whatever the format.
+
+use std::borrow::Cow;
+
+use crate::buckets::Distribution;
+
+/// What a metric's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sum that only grows.
+    Counter,
+    /// The state at an instant.
+    Gauge,
+    /// Latencies.
+    Histogram,
+}
+
+/// In what a metric is counted. Prometheus has it in the name, in base units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A count.
+    None,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Counts per second.
+    PerSecond,
+    /// A share of 1.
+    Ratio,
+    /// CPU seconds per second.
+    Cores,
+    /// Cycles per second.
+    Hertz,
+}
+
+impl Unit {
+    /// As the end of a name in Prometheus.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Seconds => "seconds",
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes_per_second",
+            Self::PerSecond => "per_second",
+            Self::Ratio => "ratio",
+            Self::Cores => "cores",
+            Self::Hertz => "hertz",
+        }
+    }
+
+    /// By the Unified Code for Units of Measure, as OpenTelemetry has it.
+    pub fn ucum(self) -> &'static str {
+        match self {
+            Self::None => "1",
+            Self::Seconds => "s",
+            Self::Bytes => "By",
+            Self::BytesPerSecond => "By/s",
+            Self::PerSecond => "1/s",
+            Self::Ratio => "1",
+            Self::Cores => "{core}",
+            Self::Hertz => "Hz",
+        }
+    }
+}
+
+/// A label's name, with dots as OpenTelemetry has it, and its value.
+pub type Label = (Cow<'static, str>, String);
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Of a counter or gauge.
+    Number(f64),
+    /// Of a histogram.
+    Distribution(Box<Distribution>),
+}
+
+/// A value with its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// What distinguishes it from the family's others.
+    pub labels: Vec<Label>,
+    /// When it held, in seconds since 1970; `None`: now.
+    pub at_unix_s: Option<f64>,
+    /// The value.
+    pub value: Value,
+}
+
+impl Sample {
+    /// A number that holds now.
+    pub fn number(labels: Vec<Label>, number: f64) -> Self {
+        Self {
+            labels,
+            at_unix_s: None,
+            value: Value::Number(number),
+        }
+    }
+
+    /// Latencies that hold now.
+    pub fn latencies(labels: Vec<Label>, distribution: Distribution) -> Self {
+        Self {
+            labels,
+            at_unix_s: None,
+            value: Value::Distribution(Box::new(distribution)),
+        }
+    }
+}
+
+/// All values of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// With dots, e.g. `dyno.events`; without its unit.
+    pub name: Cow<'static, str>,
+    /// What it is: one sentence without its point.
+    pub help: Cow<'static, str>,
+    /// In what it is counted.
+    pub unit: Unit,
+    /// What its values are.
+    pub kind: Kind,
+    /// Its values. Those with the same labels are in order of time.
+    pub samples: Vec<Sample>,
+}
+
+impl Family {
+    /// The name as Prometheus has it, without what a counter's samples add to it. The unit is left
+    /// out where the name ends in it by itself.
+    pub fn prometheus_name(&self) -> String {
+        let mut name = plain(&self.name);
+        let unit = self.unit.word();
+        // `host.disk.read_bytes` in bytes per second has its `bytes` once.
+        let rest = unit.strip_prefix("bytes_").unwrap_or(unit);
+        if name.ends_with("_bytes") && unit.starts_with("bytes") {
+            if rest != "bytes" {
+                name.push('_');
+                name.push_str(rest);
+            }
+        } else if !unit.is_empty() && !name.ends_with(unit) {
+            name.push('_');
+            name.push_str(unit);
+        }
+        name
+    }
+}
+
+/// A name in the letters that Prometheus allows in those of metrics and labels.
+pub fn plain(name: &str) -> String {
+    let mut plain: String = name
+        .chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => letter,
+            _ => '_',
+        })
+        .collect();
+    if plain.starts_with(|first: char| first.is_ascii_digit()) {
+        plain.insert(0, '_');
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Family, Kind, Unit};
+
+    #[test]
+    fn names_end_in_their_unit_once() {
+        let name = |name: &'static str, unit| {
+            let family = Family {
+                name: name.into(),
+                help: "".into(),
+                unit,
+                kind: Kind::Gauge,
+                samples: Vec::new(),
+            };
+            family.prometheus_name()
+        };
+        assert_eq!(
+            name("dyno.host.disk.read_bytes", Unit::BytesPerSecond),
+            "dyno_host_disk_read_bytes_per_second"
+        );
+        assert_eq!(name("dyno.data.bytes", Unit::Bytes), "dyno_data_bytes");
+        assert_eq!(
+            name("dyno.host.memory.free", Unit::Bytes),
+            "dyno_host_memory_free_bytes"
+        );
+        assert_eq!(name("dyno.events", Unit::None), "dyno_events");
+        assert_eq!(
+            name("db.client.operation.duration", Unit::Seconds),
+            "db_client_operation_duration_seconds"
+        );
+    }
+}

@@ -1,0 +1,469 @@
+//! What a run has come to, as metrics.
+
+use std::collections::BTreeMap;
+
+use dyno_core::interval::{ErrorsByCode, Interval, Latencies, OperationInterval};
+use dyno_core::plan::Drive;
+use dyno_core::record::{RunHead, SeriesKey};
+use dyno_core::states::{SessionState, SessionStates};
+
+use crate::buckets::Distribution;
+use crate::family::{Family, Kind, Label, Sample, Unit};
+use crate::names::{EVENT, OPERATION, Observed, RUN, label, of_target, target};
+
+/// One of Dyno's own metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// With dots.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// In what.
+    pub unit: Unit,
+    /// Its labels besides the run's.
+    pub labels: &'static str,
+    /// What it is.
+    pub help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($constant:ident: $kind:ident $name:literal $unit:ident [$labels:literal] $help:literal,)+) => {
+        $(pub(crate) const $constant: Metric = Metric {
+            name: $name,
+            kind: Kind::$kind,
+            unit: Unit::$unit,
+            labels: $labels,
+            help: $help,
+        };)+
+        /// All metrics but the observed series, which are named after their series.
+        pub const CATALOGUE: &[Metric] = &[$($constant),+];
+    };
+}
+
+metrics! {
+    DURATION: Histogram "db.client.operation.duration" Seconds
+        ["db_system_name, db_namespace, db_operation_name, server_address, server_port"]
+        "Duration of the operations that the workload names, of its events where it names none",
+    EVENTS: Counter "dyno.events" None [""]
+        "Events that ended and count",
+    NOT_DONE: Counter "dyno.events.not_done" None [""]
+        "Events that ended without their work being done",
+    STATEMENTS: Counter "dyno.statements" None ["kind"]
+        "Statements, by whether they read, wrote or did something else",
+    ROWS: Counter "dyno.rows" None [""]
+        "Rows received and rows changed",
+    RECEIVED: Counter "dyno.network.received" Bytes [""]
+        "Bytes received from the server",
+    SENT: Counter "dyno.network.sent" Bytes [""]
+        "Bytes sent to the server",
+    ERRORS: Counter "dyno.errors" None ["code, kind"]
+        "Errors, whether the workload went on after them or not",
+    CONNECT_ERRORS: Counter "dyno.connect.errors" None ["code, kind"]
+        "Attempts to connect that failed",
+    RECONNECTS: Counter "dyno.reconnects" None [""]
+        "Connections made again after they were lost",
+    RETRIES: Counter "dyno.retries" None [""]
+        "Events repeated after an error",
+    OPERATIONS: Counter "dyno.operations" None ["operation, outcome"]
+        "Operations by what became of them",
+    SERVICE: Histogram "dyno.service" Seconds ["operation"]
+        "Latency from the start to the end",
+    RESPONSE: Histogram "dyno.response" Seconds ["operation"]
+        "Latency from the scheduled start to the end, in an open loop",
+    WAIT: Counter "dyno.wait" Seconds ["operation"]
+        "Time that events waited after their scheduled start, in an open loop",
+    MEASURED: Counter "dyno.measured" Seconds [""]
+        "Time that was measured",
+    OFFERED: Gauge "dyno.offered_rate" PerSecond [""]
+        "Events per second that the plan has arrive, in an open loop",
+    BACKLOG: Gauge "dyno.backlog" None [""]
+        "Events that are due and not begun, in an open loop",
+    CONCURRENCY: Gauge "dyno.concurrency" None [""]
+        "Events under way, in an open loop",
+    SESSIONS: Gauge "dyno.sessions" None ["state"]
+        "Sessions by what they do",
+    PHASE: Gauge "dyno.phase" None ["phase"]
+        "1 for what the run is at, 0 for the rest",
+    INFO: Gauge "dyno.run.info" None ["workload, target, server, seed, version"]
+        "1: what runs",
+    DROPPED: Counter "dyno.push.dropped" None [""]
+        "Intervals that were not pushed because the receiver did not take them in time",
+}
+
+impl Metric {
+    pub(crate) fn family(&self, samples: Vec<Sample>) -> Family {
+        Family {
+            name: self.name.into(),
+            help: self.help.into(),
+            unit: self.unit,
+            kind: self.kind,
+            samples,
+        }
+    }
+}
+
+/// What a run is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Sessions connect, or what comes before that.
+    #[default]
+    Starting,
+    /// The load runs and is not measured yet.
+    WarmUp,
+    /// The load is measured.
+    Measurement,
+    /// The run is over.
+    Ended,
+}
+
+impl Phase {
+    const ALL: [Self; 4] = [Self::Starting, Self::WarmUp, Self::Measurement, Self::Ended];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::WarmUp => "warm-up",
+            Self::Measurement => "measurement",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Which sums counters and histograms are.
+#[derive(Clone, Copy, Debug)]
+pub enum Over<'a> {
+    /// Those of all intervals so far.
+    Run,
+    /// Those of this one.
+    Interval(&'a Interval),
+}
+
+/// What is known of a run while it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    run: String,
+    info: Vec<Label>,
+    target: Vec<Label>,
+    drive: Option<Drive>,
+    operations: Vec<String>,
+    /// When the measurement begins, in seconds since 1970.
+    started_unix_s: Option<f64>,
+    ended: bool,
+    total: Interval,
+    measured_s: f64,
+    /// Intervals that were not pushed, and how many of these were told as an interval's.
+    dropped: u64,
+    dropped_told: u64,
+    states: SessionStates,
+    backlog: u64,
+    concurrency: u32,
+    series: BTreeMap<u32, (Observed, Option<f64>)>,
+}
+
+impl Figures {
+    /// Those of a run that begins.
+    pub fn new(head: &RunHead) -> Self {
+        let seed = head.drive.as_ref().map(|drive| drive.seed);
+        let server = [head.target.product.as_str(), head.target.version.as_str()].join(" ");
+        let info = vec![
+            label("workload", head.workload.name.clone()),
+            label("target", target(head)),
+            label("server", server.trim()),
+            label(
+                "seed",
+                seed.map_or_else(String::new, |seed| seed.to_string()),
+            ),
+            label("version", head.tool.clone()),
+        ];
+        Self {
+            run: head.name.clone(),
+            info,
+            target: of_target(head),
+            drive: head.drive.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The run's name; empty before it has one.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The measurement begins at this instant, seconds since 1970, which may lie ahead.
+    pub fn start(&mut self, unix_s: f64) {
+        self.started_unix_s = Some(unix_s);
+    }
+
+    /// When the measurement began or begins, in seconds since 1970.
+    pub fn started_unix_s(&self) -> Option<f64> {
+        self.started_unix_s
+    }
+
+    /// An interval is over.
+    pub fn interval(&mut self, interval: &Interval, operations: &[String]) {
+        if self.operations.is_empty() {
+            self.operations = operations.to_vec();
+        }
+        self.total.merge_sums(interval);
+        self.measured_s += length_s(interval);
+        self.states = interval.states;
+        self.backlog = interval.backlog;
+        self.concurrency = interval.concurrency;
+    }
+
+    /// A series will come under this number.
+    pub fn series(&mut self, number: u32, key: &SeriesKey) {
+        self.series.insert(number, (Observed::new(key), None));
+    }
+
+    /// The latest value of a series.
+    pub fn sample(&mut self, number: u32, value: f64) {
+        if let Some((observed, last)) = self.series.get_mut(&number) {
+            *last = Some(value * observed.factor);
+        }
+    }
+
+    /// An interval was not pushed.
+    pub fn dropped(&mut self) {
+        self.dropped += 1;
+    }
+
+    /// The run is over.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// What the run is at.
+    pub fn phase(&self, now_unix_s: f64) -> Phase {
+        match self.started_unix_s {
+            _ if self.ended => Phase::Ended,
+            None => Phase::Starting,
+            Some(begin) if now_unix_s < begin => Phase::WarmUp,
+            Some(_) => Phase::Measurement,
+        }
+    }
+
+    /// All metrics: counters and histograms of this time, the rest as it is now. None before there
+    /// is a run.
+    pub fn families(&mut self, over: Over<'_>, now_unix_s: f64) -> Vec<Family> {
+        if self.run.is_empty() {
+            return Vec::new();
+        }
+        let mut families = match over {
+            Over::Run => self.of_sums(&self.total, self.measured_s, self.dropped),
+            Over::Interval(interval) => {
+                let dropped = self.dropped - self.dropped_told;
+                self.dropped_told = self.dropped;
+                self.of_sums(interval, length_s(interval), dropped)
+            }
+        };
+        families.extend(self.of_now(now_unix_s));
+        families.extend(self.observed());
+        let run = label(RUN, self.run.clone());
+        for sample in families.iter_mut().flat_map(|family| &mut family.samples) {
+            sample.labels.insert(0, run.clone());
+        }
+        families.retain(|family| !family.samples.is_empty());
+        families
+    }
+
+    fn of_sums(&self, interval: &Interval, measured_s: f64, dropped: u64) -> Vec<Family> {
+        let counters = &interval.counters;
+        let one = |metric: Metric, count: u64| {
+            metric.family(vec![Sample::number(Vec::new(), count as f64)])
+        };
+        let kinds = [
+            ("read", counters.reads),
+            ("write", counters.writes),
+            ("other", counters.other),
+        ];
+        let statements =
+            kinds.map(|(kind, count)| Sample::number(vec![label("kind", kind)], count as f64));
+        let mut families = vec![
+            one(EVENTS, counters.events),
+            one(NOT_DONE, counters.not_done),
+            STATEMENTS.family(statements.into()),
+            one(ROWS, counters.rows),
+            one(RECEIVED, counters.bytes_in),
+            one(SENT, counters.bytes_out),
+            ERRORS.family(errors(&interval.errors)),
+            CONNECT_ERRORS.family(errors(&interval.connect_errors)),
+            one(RECONNECTS, counters.reconnects),
+            one(RETRIES, counters.retries),
+            MEASURED.family(vec![Sample::number(Vec::new(), measured_s)]),
+        ];
+        if self.dropped > 0 {
+            families.push(one(DROPPED, dropped));
+        }
+        families.extend(self.of_operations(interval));
+        families
+    }
+
+    fn of_operations(&self, interval: &Interval) -> Vec<Family> {
+        let open = self.is_open();
+        let named = self.operations.iter().zip(&interval.operations);
+        let named: Vec<(&str, &OperationInterval)> = named
+            .map(|(name, operation)| (name.as_str(), operation))
+            .collect();
+        let event = (EVENT, &interval.latencies);
+        let latencies = named
+            .iter()
+            .map(|(name, operation)| (*name, &operation.latencies));
+        let all: Vec<(&str, &Latencies)> = std::iter::once(event).chain(latencies).collect();
+        let of = |(name, told): &(&str, &Latencies),
+                  distribution: fn(&Latencies) -> Distribution| {
+            Sample::latencies(vec![label(OPERATION, *name)], distribution(told))
+        };
+        let mut families = vec![SERVICE.family(all.iter().map(|one| of(one, service)).collect())];
+        if open {
+            families.push(RESPONSE.family(all.iter().map(|one| of(one, response)).collect()));
+            let waited =
+                |told: &Latencies| told.response_ns_sum.saturating_sub(told.service_ns_sum);
+            let wait = Sample::number(
+                vec![label(OPERATION, EVENT)],
+                waited(&interval.latencies) as f64 / 1e9,
+            );
+            families.push(WAIT.family(vec![wait]));
+        }
+        families.push(OPERATIONS.family(outcomes(&named)));
+        if !self.target.is_empty() {
+            // Whoever adds up its operations is not to have their events a second time.
+            let named = if all.len() > 1 { &all[1..] } else { &all[..] };
+            let duration = named.iter().map(|(name, told)| {
+                let mut labels = self.target.clone();
+                labels.push(label("db.operation.name", *name));
+                Sample::latencies(labels, service(told))
+            });
+            families.push(DURATION.family(duration.collect()));
+        }
+        families
+    }
+
+    fn of_now(&self, now_unix_s: f64) -> Vec<Family> {
+        let one =
+            |metric: Metric, value: f64| metric.family(vec![Sample::number(Vec::new(), value)]);
+        let now = self.phase(now_unix_s);
+        let phases = Phase::ALL.map(|phase| {
+            let is = f64::from(u8::from(phase == now));
+            Sample::number(vec![label("phase", phase.word())], is)
+        });
+        let states = SessionState::ALL.map(|state| {
+            let sessions = f64::from(self.states.of(state));
+            Sample::number(vec![label("state", state.word())], sessions)
+        });
+        let mut families = vec![
+            PHASE.family(phases.into()),
+            SESSIONS.family(states.into()),
+            INFO.family(vec![Sample::number(self.info.clone(), 1.0)]),
+        ];
+        if self.is_open() {
+            families.push(one(BACKLOG, self.backlog as f64));
+            families.push(one(CONCURRENCY, f64::from(self.concurrency)));
+        }
+        let at_s = self.started_unix_s.filter(|_| now == Phase::Measurement);
+        if let Some(rate) = at_s.and_then(|begin| self.offered_at(now_unix_s - begin)) {
+            families.push(one(OFFERED, rate));
+        }
+        families
+    }
+
+    /// Events per second that are to arrive so long after the measurement's beginning.
+    pub(crate) fn offered_at(&self, at_s: f64) -> Option<f64> {
+        let drive = self.drive.as_ref()?;
+        match drive.rate_schedule() {
+            Some(schedule) => Some(schedule.level(at_s)),
+            None => drive.open_loop.as_ref().map(|open| open.per_second),
+        }
+    }
+
+    /// The labels of what runs.
+    pub(crate) fn info(&self) -> Vec<Label> {
+        self.info.clone()
+    }
+
+    /// The labels of the target; none for a run without one.
+    pub(crate) fn target(&self) -> Vec<Label> {
+        self.target.clone()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        let drive = self.drive.as_ref();
+        drive.is_some_and(|drive| drive.open_loop.is_some())
+    }
+
+    /// The observed series, those of one name together.
+    fn observed(&self) -> Vec<Family> {
+        let mut families: BTreeMap<(&str, &'static str), Family> = BTreeMap::new();
+        for (observed, value) in self.series.values() {
+            let Some(value) = value else { continue };
+            let family = families
+                .entry((observed.name.as_str(), observed.unit.word()))
+                .or_insert_with(|| observed.family());
+            family
+                .samples
+                .push(Sample::number(observed.labels.clone(), *value));
+        }
+        families.into_values().collect()
+    }
+}
+
+impl Observed {
+    pub(crate) fn family(&self) -> Family {
+        let series = self.name.strip_prefix("dyno.").unwrap_or(&self.name);
+        Family {
+            name: self.name.clone().into(),
+            help: format!("Observed: {series}").into(),
+            unit: self.unit,
+            kind: Kind::Gauge,
+            samples: Vec::new(),
+        }
+    }
+}
+
+fn length_s(interval: &Interval) -> f64 {
+    interval.end.saturating_sub(interval.start) as f64 / 1e9
+}
+
+fn errors(errors: &ErrorsByCode) -> Vec<Sample> {
+    let sample = |(code, error): (&String, &dyno_core::interval::ErrorCount)| {
+        let labels = vec![
+            label("code", code.clone()),
+            label("kind", error.kind.name()),
+        ];
+        Sample::number(labels, error.count as f64)
+    };
+    errors.iter().map(sample).collect()
+}
+
+fn outcomes(named: &[(&str, &OperationInterval)]) -> Vec<Sample> {
+    let of = |(name, operation): &(&str, &OperationInterval)| {
+        let counters = &operation.counters;
+        let outcomes = [
+            ("done", counters.done),
+            ("rolled_back", counters.rolled_back),
+            ("given_up", counters.given_up),
+            ("unknown", counters.unknown),
+            ("duplicate", counters.duplicates),
+        ];
+        outcomes.map(|(outcome, count)| {
+            let labels = vec![label(OPERATION, *name), label("outcome", outcome)];
+            Sample::number(labels, count as f64)
+        })
+    };
+    named.iter().flat_map(of).collect()
+}
+
+fn service(told: &Latencies) -> Distribution {
+    let extremes = (told.service_ns_min, told.service_ns_max);
+    Distribution::new(&told.service, told.service_ns_sum, extremes)
+}
+
+fn response(told: &Latencies) -> Distribution {
+    let extremes = (told.response_ns_min, told.response_ns_max);
+    Distribution::new(&told.response, told.response_ns_sum, extremes)
+}

@@ -1,0 +1,248 @@
+//! A recorded run as metrics with time stamps.
+
+use std::collections::BTreeMap;
+
+use dyno_core::interval::Counters;
+use dyno_core::record::{Operation, RunRecord, Span};
+use dyno_core::states::SessionState;
+use dyno_core::summary::IntervalSummary;
+
+use crate::buckets::Distribution;
+use crate::family::{Family, Label, Sample, Value};
+use crate::figures::{
+    BACKLOG, CONCURRENCY, DURATION, ERRORS, EVENTS, Figures, INFO, MEASURED, Metric, NOT_DONE,
+    OFFERED, RECEIVED, RECONNECTS, RESPONSE, RETRIES, ROWS, SENT, SERVICE, SESSIONS, STATEMENTS,
+};
+use crate::names::{EVENT, OPERATION, Observed, RUN, label};
+
+/// All metrics of a run that its record can tell, at the end of each of its intervals; `None` for a
+/// run of which nobody knows when it was. Histograms have values as far apart as the record has
+/// them, errors are not told apart by code.
+pub fn families(run: &RunRecord) -> Option<Vec<Family>> {
+    let summary = run.summary.as_ref();
+    let started_unix_s = summary.and_then(|summary| summary.started_unix_s)?;
+    let history = History {
+        run,
+        started_unix_s,
+        figures: Figures::new(&run.head),
+    };
+    let mut families = history.of_intervals();
+    families.extend(history.of_operations());
+    families.extend(history.observed());
+    let name = label(RUN, run.head.name.clone());
+    for sample in families.iter_mut().flat_map(|family| &mut family.samples) {
+        sample.labels.insert(0, name.clone());
+    }
+    families.retain(|family| !family.samples.is_empty());
+    Some(families)
+}
+
+struct History<'a> {
+    run: &'a RunRecord,
+    started_unix_s: f64,
+    figures: Figures,
+}
+
+/// What counters are after an interval.
+struct After<'a> {
+    at_unix_s: f64,
+    interval: &'a IntervalSummary,
+    sums: Counters,
+    errors: u64,
+    measured_s: f64,
+}
+
+/// What tells one value of a metric, with its labels.
+type Tell = fn(&After<'_>) -> Vec<(Vec<Label>, f64)>;
+
+/// Those that every run has.
+const OF_ALL: [(Metric, Tell); 11] = [
+    (EVENTS, |after| plain(after.sums.events)),
+    (NOT_DONE, |after| plain(after.sums.not_done)),
+    (STATEMENTS, |after| {
+        let kinds = [
+            ("read", after.sums.reads),
+            ("write", after.sums.writes),
+            ("other", after.sums.other),
+        ];
+        kinds
+            .map(|(kind, count)| (vec![label("kind", kind)], count as f64))
+            .into()
+    }),
+    (ROWS, |after| plain(after.sums.rows)),
+    (RECEIVED, |after| plain(after.sums.bytes_in)),
+    (SENT, |after| plain(after.sums.bytes_out)),
+    (ERRORS, |after| plain(after.errors)),
+    (RECONNECTS, |after| plain(after.sums.reconnects)),
+    (RETRIES, |after| plain(after.sums.retries)),
+    (MEASURED, |after| vec![(Vec::new(), after.measured_s)]),
+    (SESSIONS, |after| match after.interval.states {
+        Some(states) => SessionState::ALL
+            .map(|state| {
+                (
+                    vec![label("state", state.word())],
+                    f64::from(states.of(state)),
+                )
+            })
+            .into(),
+        None => Vec::new(),
+    }),
+];
+
+/// Those of an open loop.
+const OF_OPEN: [(Metric, Tell); 2] = [
+    (BACKLOG, |after| plain(after.interval.backlog)),
+    (CONCURRENCY, |after| {
+        plain(u64::from(after.interval.concurrency))
+    }),
+];
+
+fn plain(count: u64) -> Vec<(Vec<Label>, f64)> {
+    vec![(Vec::new(), count as f64)]
+}
+
+impl History<'_> {
+    fn of_intervals(&self) -> Vec<Family> {
+        let mut sums = Counters::default();
+        let (mut errors, mut measured_s) = (0, 0.0);
+        let afters: Vec<After<'_>> = self
+            .run
+            .intervals
+            .iter()
+            .filter(|interval| interval.at_s > 0.0)
+            .map(|interval| {
+                sums.merge(&interval.counters);
+                errors += interval.errors_seen;
+                measured_s += interval.length_s;
+                After {
+                    at_unix_s: self.started_unix_s + interval.at_s,
+                    interval,
+                    sums,
+                    errors,
+                    measured_s,
+                }
+            })
+            .collect();
+        let open = self.figures.is_open();
+        let of_open = OF_OPEN.iter().filter(|_| open);
+        let mut families: Vec<Family> = OF_ALL
+            .iter()
+            .chain(of_open)
+            .map(|(metric, tell)| metric.family(told(&afters, tell)))
+            .collect();
+        let at = |at_unix_s: f64, labels: Vec<Label>, value: f64| Sample {
+            at_unix_s: Some(at_unix_s),
+            ..Sample::number(labels, value)
+        };
+        let info = afters
+            .iter()
+            .map(|after| at(after.at_unix_s, self.figures.info(), 1.0));
+        families.push(INFO.family(info.collect()));
+        let offered = afters.iter().filter_map(|after| {
+            let rate = self.figures.offered_at(after.interval.at_s)?;
+            Some(at(after.at_unix_s, Vec::new(), rate))
+        });
+        families.push(OFFERED.family(offered.collect()));
+        families
+    }
+
+    fn of_operations(&self) -> Vec<Family> {
+        let operations = &self.run.operations;
+        let open = self.figures.is_open();
+        let each = |of: fn(&Span) -> Distribution, metric: Metric| {
+            let samples = operations.iter().flat_map(|operation| {
+                let labels = vec![label(OPERATION, operation.name.clone())];
+                self.cumulative(operation, of, labels)
+            });
+            metric.family(samples.collect())
+        };
+        let mut families = vec![each(service, SERVICE)];
+        if open {
+            families.push(each(response, RESPONSE));
+        }
+        let target = self.figures.target();
+        if !target.is_empty() {
+            let is_event = |operation: &&Operation| operation.name == EVENT;
+            let named = operations
+                .iter()
+                .filter(|one| operations.len() == 1 || !is_event(one));
+            let samples = named.flat_map(|operation| {
+                let mut labels = target.clone();
+                labels.push(label("db.operation.name", operation.name.clone()));
+                self.cumulative(operation, service, labels)
+            });
+            families.push(DURATION.family(samples.collect()));
+        }
+        families
+    }
+
+    /// What an operation's histogram is after each of its spans.
+    fn cumulative(
+        &self,
+        operation: &Operation,
+        of: fn(&Span) -> Distribution,
+        labels: Vec<Label>,
+    ) -> Vec<Sample> {
+        let mut sum = Distribution::default();
+        let after = |span: &Span| {
+            sum.add_classic(&of(span));
+            Sample {
+                labels: labels.clone(),
+                at_unix_s: Some(self.started_unix_s + span.to_s),
+                value: Value::Distribution(Box::new(sum.clone())),
+            }
+        };
+        let measured = operation.spans.iter().filter(|span| span.to_s > 0.0);
+        measured.map(after).collect()
+    }
+
+    fn observed(&self) -> Vec<Family> {
+        let mut families: BTreeMap<(String, &'static str), Family> = BTreeMap::new();
+        for series in &self.run.series {
+            let observed = Observed::new(&series.key);
+            let key = (observed.name.clone(), observed.unit.word());
+            let family = families.entry(key).or_insert_with(|| observed.family());
+            let sample = |(at_s, value): &(f64, f64)| Sample {
+                labels: observed.labels.clone(),
+                at_unix_s: Some(self.started_unix_s + at_s),
+                value: Value::Number(value * observed.factor),
+            };
+            family.samples.extend(series.points.iter().map(sample));
+        }
+        families.into_values().collect()
+    }
+}
+
+/// The values after all intervals, those of the same labels together, as OpenMetrics wants them.
+fn told(afters: &[After<'_>], tell: &Tell) -> Vec<Sample> {
+    let mut by_labels: Vec<(Vec<Label>, Vec<Sample>)> = Vec::new();
+    for after in afters {
+        for (labels, value) in tell(after) {
+            let sample = Sample {
+                labels: labels.clone(),
+                at_unix_s: Some(after.at_unix_s),
+                value: Value::Number(value),
+            };
+            match by_labels.iter_mut().find(|(known, _)| *known == labels) {
+                Some((_, samples)) => samples.push(sample),
+                None => by_labels.push((labels, vec![sample])),
+            }
+        }
+    }
+    by_labels
+        .into_iter()
+        .flat_map(|(_, samples)| samples)
+        .collect()
+}
+
+fn service(span: &Span) -> Distribution {
+    let extremes = (span.service_ns_min, span.service_ns_max);
+    Distribution::new(&span.service, span.service_ns_sum, extremes)
+}
+
+/// Of response times the record has no exact sum.
+fn response(span: &Span) -> Distribution {
+    let sum_ns = span.response.mean() * span.response.len() as f64;
+    let extremes = (span.response.min(), span.response.max());
+    Distribution::new(&span.response, sum_ns as u64, extremes)
+}

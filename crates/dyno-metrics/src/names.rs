@@ -1,0 +1,164 @@
+//! Names and labels of metrics.
+
+use std::borrow::Cow;
+
+use dyno_core::Target;
+use dyno_core::db::Family as Database;
+use dyno_core::record::{RunHead, SeriesKey};
+use dyno_core::target::Endpoint;
+
+use crate::family::{Label, Unit};
+
+/// The label with a run's name, which all metrics have.
+pub(crate) const RUN: &str = "run";
+/// The label with the name of an operation: `event`, or as the script calls it.
+pub(crate) const OPERATION: &str = "operation";
+/// What an event is called among the operations.
+pub(crate) const EVENT: &str = "event";
+
+/// What a run's target is called by OpenTelemetry's conventions for databases; nothing where a run
+/// has none.
+pub(crate) fn of_target(head: &RunHead) -> Vec<Label> {
+    let Some(family) = head.target.family else {
+        return Vec::new();
+    };
+    let mut labels = vec![label(
+        "db.system.name",
+        system(family, &head.target.product),
+    )];
+    let Ok(target) = Target::parse(&head.target.url) else {
+        return labels;
+    };
+    if !target.database.is_empty() {
+        labels.push(label("db.namespace", target.database));
+    }
+    match target.endpoints.as_slice() {
+        [Endpoint::Tcp(host, port)] => {
+            labels.push(label("server.address", host.clone()));
+            labels.push(label("server.port", port.to_string()));
+        }
+        [Endpoint::Unix(path)] => {
+            labels.push(label("server.address", path.display().to_string()));
+        }
+        // Of several nobody knows which one served an operation.
+        _ => {}
+    }
+    labels
+}
+
+fn system(family: Database, product: &str) -> &'static str {
+    match family {
+        Database::Mysql if product.eq_ignore_ascii_case("mariadb") => "mariadb",
+        Database::Mysql => "mysql",
+        Database::Postgres => "postgresql",
+        Database::Sqlite => "sqlite",
+    }
+}
+
+/// Where a run's load goes, without user and parameters.
+pub(crate) fn target(head: &RunHead) -> String {
+    let Ok(target) = Target::parse(&head.target.url) else {
+        return String::new();
+    };
+    if target.endpoints.is_empty() {
+        return target.file.display().to_string();
+    }
+    let endpoints: Vec<String> = target.endpoints.iter().map(ToString::to_string).collect();
+    format!("{}/{}", endpoints.join(","), target.database)
+}
+
+pub(crate) fn label(name: &'static str, value: impl Into<String>) -> Label {
+    (Cow::Borrowed(name), value.into())
+}
+
+/// An observed series as a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Observed {
+    /// The metric's name.
+    pub name: String,
+    /// Each device in the series' name, as a label of the word before it.
+    pub labels: Vec<Label>,
+    /// The unit, a base unit.
+    pub unit: Unit,
+    /// What a value is multiplied by to be in it.
+    pub factor: f64,
+}
+
+impl Observed {
+    /// `host.disk[vda].reads` is `dyno.host.disk.reads` with the label `disk="vda"`.
+    pub(crate) fn new(key: &SeriesKey) -> Self {
+        let mut name = String::from("dyno.");
+        let mut labels = Vec::new();
+        let mut rest = key.name.as_str();
+        // What is in brackets may hold dots and brackets: the last `]` before a dot or the end is
+        // its own.
+        while let Some(opened) = rest.find('[') {
+            let closed = rest[opened..]
+                .find("].")
+                .or_else(|| rest[opened..].rfind(']'))
+                .map_or(rest.len(), |closed| opened + closed);
+            let word = rest[..opened].rsplit('.').next().unwrap_or_default();
+            labels.push((
+                Cow::Owned(word.to_owned()),
+                rest[opened + 1..closed].to_owned(),
+            ));
+            name.push_str(&rest[..opened]);
+            rest = rest.get(closed + 1..).unwrap_or_default();
+        }
+        name.push_str(rest);
+        let (unit, factor) = match key.unit.as_str() {
+            "percent" => (Unit::Ratio, 0.01),
+            "ratio" => (Unit::Ratio, 1.0),
+            "bytes" => (Unit::Bytes, 1.0),
+            "bytes/s" => (Unit::BytesPerSecond, 1.0),
+            "count/s" => (Unit::PerSecond, 1.0),
+            "ms" => (Unit::Seconds, 1e-3),
+            "s" => (Unit::Seconds, 1.0),
+            "cores" => (Unit::Cores, 1.0),
+            "mhz" => (Unit::Hertz, 1e6),
+            _ => (Unit::None, 1.0),
+        };
+        Self {
+            name,
+            labels,
+            unit,
+            factor,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::SeriesKey;
+
+    use super::{Observed, label};
+    use crate::family::Unit;
+
+    fn observed(name: &str, unit: &str) -> Observed {
+        Observed::new(&SeriesKey {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            source: String::new(),
+        })
+    }
+
+    #[test]
+    fn devices_are_labels() {
+        let disk = observed("host.disk[vda].read_bytes", "bytes/s");
+        assert_eq!(disk.name, "dyno.host.disk.read_bytes");
+        assert_eq!(disk.labels, [label("disk", "vda")]);
+        assert_eq!(disk.unit, Unit::BytesPerSecond);
+        let session = observed("client.session[readers.3].events", "count/s");
+        assert_eq!(session.name, "dyno.client.session.events");
+        assert_eq!(session.labels, [label("session", "readers.3")]);
+        let last = observed("data.table[a[b].c]", "bytes");
+        assert_eq!(last.name, "dyno.data.table.c]");
+        assert_eq!(
+            observed("data.table[t]", "bytes").labels,
+            [label("table", "t")]
+        );
+        let plain = observed("host.cpu.user", "percent");
+        assert_eq!((plain.labels.len(), plain.factor), (0, 0.01));
+        assert_eq!(observed("open[", "count").labels, [label("open", "")]);
+    }
+}

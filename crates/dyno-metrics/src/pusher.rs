@@ -1,0 +1,378 @@
+//! Pushes an interval at a time, from a thread of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{env, io};
+
+use dyno_core::Secret;
+use dyno_core::clock::thread_cpu;
+use percent_encoding::percent_decode_str;
+use ureq::Agent;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::family::Family;
+use crate::otlp::{self, Attributes, Temporality, Window};
+
+/// Intervals that wait for the receiver; what comes beyond is dropped.
+pub const QUEUE_MAX: usize = 60;
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long is waited before a request is repeated, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// Headers of all requests, as OpenTelemetry's own exporters take them: `name=value,name=value`,
+/// the values in the encoding of URLs.
+pub const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/// Where metrics are pushed, and how.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    url: String,
+    temporality: Temporality,
+    headers: Vec<(String, Secret)>,
+}
+
+impl Destination {
+    /// From the receiver's URL, as in `OTEL_EXPORTER_OTLP_ENDPOINT`: the path `/v1/metrics` is
+    /// added where it is not there. Unless told, sums are deltas, but for Prometheus' own receiver,
+    /// which refuses these.
+    ///
+    /// # Errors
+    /// In words, without the URL: one that is none, or has a password in it.
+    pub fn new(url: &str, temporality: Option<Temporality>) -> Result<Self, String> {
+        let expected = "expected the URL of a receiver of OTLP over HTTP, such as \
+                        http://127.0.0.1:4318";
+        let rest = url
+            .strip_prefix("http://")
+            .or_else(|| url.strip_prefix("https://"))
+            .ok_or_else(|| expected.to_owned())?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.contains('@') {
+            return Err(format!(
+                "a URL with a user or password is seen by everybody on this host; put the header \
+                 into ${HEADERS}, e.g. Authorization=Basic%20…"
+            ));
+        }
+        if authority.is_empty() || url.contains(char::is_whitespace) {
+            return Err(expected.to_owned());
+        }
+        let path = path.trim_end_matches('/');
+        let path = path
+            .strip_suffix("v1/metrics")
+            .unwrap_or(path)
+            .trim_end_matches('/');
+        let scheme = &url[..url.len() - rest.len()];
+        let slash = if path.is_empty() { "" } else { "/" };
+        let own = match path {
+            "api/v1/otlp" => Temporality::Cumulative,
+            _ => Temporality::Delta,
+        };
+        Ok(Self {
+            url: format!("{scheme}{authority}{slash}{path}/v1/metrics"),
+            temporality: temporality.unwrap_or(own),
+            headers: headers(&env::var(HEADERS).unwrap_or_default())?,
+        })
+    }
+
+    /// What sums cover.
+    pub fn temporality(&self) -> Temporality {
+        self.temporality
+    }
+
+    /// The whole URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn agent(&self) -> Agent {
+        let mut config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .max_redirects(0)
+            .user_agent(concat!("dyno/", env!("CARGO_PKG_VERSION")));
+        if self.url.starts_with("https://") {
+            let known = rustls_native_certs::load_native_certs().certs;
+            let known: Vec<Certificate<'static>> = known
+                .iter()
+                .map(|certificate| Certificate::from_der(certificate).to_owned())
+                .collect();
+            let tls = TlsConfig::builder().root_certs(RootCerts::from(known));
+            config = config.tls_config(tls.build());
+        }
+        config.build().into()
+    }
+
+    /// Posts a request once.
+    fn post(&self, agent: &Agent, body: &[u8]) -> Result<(), Refusal> {
+        let mut request = agent
+            .post(&self.url)
+            .header("Content-Type", "application/x-protobuf");
+        for (name, value) in &self.headers {
+            request = request.header(name, value.expose());
+        }
+        match request.send(body) {
+            // A redirect is not followed, since headers may hold what is secret.
+            Ok(reply) if reply.status().is_redirection() => Err(Refusal {
+                why: format!("it answered with status {}", reply.status().as_u16()),
+                again: false,
+            }),
+            Ok(_) => Ok(()),
+            Err(ureq::Error::StatusCode(status)) => Err(Refusal {
+                why: format!("it answered with status {status}"),
+                again: matches!(status, 429 | 502 | 503 | 504),
+            }),
+            Err(error) => Err(Refusal {
+                why: error.to_string(),
+                again: true,
+            }),
+        }
+    }
+}
+
+fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
+    let wrong = || format!("${HEADERS} is no list of name=value,name=value");
+    let one = |pair: &str| {
+        let (name, value) = pair.split_once('=').ok_or_else(wrong)?;
+        let value = percent_decode_str(value.trim())
+            .decode_utf8()
+            .map_err(|_| wrong())?;
+        Ok((name.trim().to_owned(), Secret::new(value.into_owned())))
+    };
+    let pairs = text.split(',').filter(|pair| !pair.trim().is_empty());
+    pairs.map(one).collect()
+}
+
+/// Why a request came to nothing.
+struct Refusal {
+    why: String,
+    /// Whether it may do better later.
+    again: bool,
+}
+
+/// An interval, or the state at one end of the run.
+#[derive(Debug)]
+pub struct Batch {
+    /// Its metrics.
+    pub families: Vec<Family>,
+    /// What it covers.
+    pub window: Window,
+}
+
+/// What became of all that was to be pushed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    /// Batches that the receiver took.
+    pub sent: u64,
+    /// Batches that it did not take, or not in time.
+    pub dropped: u64,
+    /// Why, in the words of the first time.
+    pub trouble: Option<String>,
+}
+
+#[derive(Default)]
+struct State {
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    cpu_ns: AtomicU64,
+}
+
+/// Called with the reason when a push fails for the first time.
+pub type OnTrouble = Box<dyn FnMut(&str) + Send>;
+
+/// Pushes what it is given, in order.
+pub struct Pusher {
+    queue: Option<SyncSender<Batch>>,
+    state: Arc<State>,
+    thread: JoinHandle<Option<String>>,
+    /// Set when the run is over: when there is no more time.
+    deadline: SyncSender<Instant>,
+}
+
+impl Pusher {
+    /// Pushes there. `sender` says who it is that sends.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn start(
+        destination: Destination,
+        sender: Attributes,
+        on_trouble: OnTrouble,
+    ) -> io::Result<Self> {
+        let (queue, batches) = sync_channel(QUEUE_MAX);
+        let (deadline, deadlines) = sync_channel(1);
+        let state = Arc::<State>::default();
+        let mut work = Work {
+            agent: destination.agent(),
+            destination,
+            sender,
+            deadlines,
+            deadline: None,
+            state: Arc::clone(&state),
+            trouble: None,
+            on_trouble,
+        };
+        let run = move || {
+            for batch in batches {
+                work.push(&batch);
+                work.state.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
+            }
+            work.trouble
+        };
+        let thread = thread::Builder::new()
+            .name("dyno-otlp".to_owned())
+            .spawn(run)?;
+        Ok(Self {
+            queue: Some(queue),
+            state,
+            thread,
+            deadline,
+        })
+    }
+
+    /// Takes a batch; false if the queue is full, and it is dropped.
+    pub fn push(&self, batch: Batch) -> bool {
+        let Some(queue) = &self.queue else {
+            return false;
+        };
+        let full = match queue.try_send(batch) {
+            Ok(()) => return true,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => &self.state.dropped,
+        };
+        full.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    /// The CPU time that it has taken so far, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.state.cpu_ns.load(Ordering::Relaxed)
+    }
+
+    /// Ends it: what waits is pushed within this time, or dropped.
+    pub fn finish(mut self, patience: Duration) -> Pushed {
+        let deadline = Instant::now() + patience;
+        let _ = self.deadline.try_send(deadline);
+        drop(self.queue.take());
+        // A request under way has a limit of its own.
+        let trouble = self
+            .thread
+            .join()
+            .unwrap_or_else(|_| Some("the thread panicked".to_owned()));
+        Pushed {
+            sent: self.state.sent.load(Ordering::Relaxed),
+            dropped: self.state.dropped.load(Ordering::Relaxed),
+            trouble,
+        }
+    }
+}
+
+/// What the thread has.
+struct Work {
+    destination: Destination,
+    agent: Agent,
+    sender: Attributes,
+    deadlines: Receiver<Instant>,
+    deadline: Option<Instant>,
+    state: Arc<State>,
+    trouble: Option<String>,
+    on_trouble: OnTrouble,
+}
+
+impl Work {
+    /// Pushes a batch, again and again where that may help.
+    fn push(&mut self, batch: &Batch) {
+        let temporality = self.destination.temporality;
+        let body = otlp::encode(&batch.families, temporality, batch.window, &self.sender);
+        let mut pause = PAUSES.0;
+        loop {
+            let refusal = match self.destination.post(&self.agent, &body) {
+                Ok(()) => {
+                    self.state.sent.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Err(refusal) => refusal,
+            };
+            if self.trouble.is_none() {
+                (self.on_trouble)(&refusal.why);
+                self.trouble = Some(refusal.why);
+            }
+            if !refusal.again || self.is_late(pause) {
+                self.state.dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Waits before a request is repeated; whether the time for that is over.
+    fn is_late(&mut self, pause: Duration) -> bool {
+        if self.deadline.is_none() {
+            match self.deadlines.recv_timeout(pause) {
+                Ok(deadline) => self.deadline = Some(deadline),
+                Err(RecvTimeoutError::Timeout) => return false,
+                // Nobody waits for it any more.
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        } else {
+            thread::sleep(pause);
+        }
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Destination, headers};
+    use crate::otlp::Temporality;
+
+    #[test]
+    fn the_path_is_added_where_it_is_not_there() {
+        let url = |text: &str| Destination::new(text, None).unwrap().url;
+        assert_eq!(url("http://a:4318"), "http://a:4318/v1/metrics");
+        assert_eq!(url("http://a:4318/"), "http://a:4318/v1/metrics");
+        assert_eq!(
+            url("https://a/otlp/v1/metrics"),
+            "https://a/otlp/v1/metrics"
+        );
+        assert_eq!(url("https://a/otlp/"), "https://a/otlp/v1/metrics");
+        assert_eq!(url("http://a/v1/metrics"), "http://a/v1/metrics");
+    }
+
+    #[test]
+    fn prometheus_wants_sums_from_the_beginning() {
+        let of = |text: &str, told| Destination::new(text, told).unwrap().temporality;
+        let prometheus = "http://127.0.0.1:9090/api/v1/otlp";
+        assert_eq!(of(prometheus, None), Temporality::Cumulative);
+        assert_eq!(of(prometheus, Some(Temporality::Delta)), Temporality::Delta);
+        assert_eq!(of("http://127.0.0.1:4318", None), Temporality::Delta);
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_refused_and_not_repeated() {
+        let why = Destination::new("http://me:hunter2@a:4318", None).unwrap_err();
+        assert!(why.contains("OTEL_EXPORTER_OTLP_HEADERS") && !why.contains("hunter2"));
+        for wrong in [
+            "",
+            "a:4318",
+            "ftp://a",
+            "http://",
+            "http:///v1/metrics",
+            "http://a b",
+        ] {
+            assert!(Destination::new(wrong, None).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn headers_are_decoded() {
+        let all = headers("Authorization=Basic%20abc=, x = y").unwrap();
+        assert_eq!(
+            (all[0].0.as_str(), all[0].1.expose()),
+            ("Authorization", "Basic abc=")
+        );
+        assert_eq!((all[1].0.as_str(), all[1].1.expose()), ("x", "y"));
+        assert!(headers("").unwrap().is_empty());
+        assert!(headers("nonsense").is_err());
+    }
+}

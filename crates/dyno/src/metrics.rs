@@ -1,0 +1,340 @@
+//! Where a run's figures go besides its record and the terminal: `--metrics` and `--otlp`.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::{thread_cpu, wall_time};
+use dyno_core::interval::Interval;
+use dyno_core::record::{RunHead, SeriesKey, SeriesKind};
+use dyno_core::summary::RunSummary;
+use dyno_core::units::format_duration;
+use dyno_load::{StopLevel, StopSignal};
+use dyno_metrics::otlp::{Temporality, Window};
+use dyno_metrics::{Batch, Destination, Endpoint, Figures, HEADERS, Over, Pusher, Shared, address};
+use dyno_run::{IntervalReport, Sink};
+
+use crate::console;
+use crate::options::Parsed;
+use crate::settings::{self, usage};
+
+/// How long what was not pushed when the run ended may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often is looked whether the last scrape has come.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the options say.
+struct Wanted {
+    endpoint: Option<SocketAddr>,
+    linger: Duration,
+    destination: Option<Destination>,
+}
+
+impl Wanted {
+    fn read(parsed: &Parsed) -> Result<Self> {
+        let wrong =
+            |option: &str, text: &str, why: String| usage(format!("--{option}: '{text}': {why}"));
+        let endpoint = parsed
+            .value("metrics")
+            .map(|text| address(text).map_err(|why| wrong("metrics", text, why)));
+        let endpoint = endpoint.transpose()?;
+        if endpoint.is_none() && parsed.has("metrics-linger") {
+            return Err(usage(
+                "--metrics-linger keeps the endpoint of --metrics, which is not given",
+            ));
+        }
+        let temporality = match parsed.value("otlp-temporality") {
+            None => None,
+            Some("delta") => Some(Temporality::Delta),
+            Some("cumulative") => Some(Temporality::Cumulative),
+            Some(other) => {
+                let why = "expected delta or cumulative".to_owned();
+                return Err(wrong("otlp-temporality", other, why));
+            }
+        };
+        let url = parsed.value("otlp");
+        if url.is_none() && temporality.is_some() {
+            return Err(usage(
+                "--otlp-temporality is about --otlp, which is not given",
+            ));
+        }
+        let destination = url.map(|url| {
+            // The URL may hold a password, and is not repeated.
+            Destination::new(url, temporality).map_err(|why| usage(format!("--otlp: {why}")))
+        });
+        Ok(Self {
+            endpoint,
+            linger: settings::duration(parsed, "metrics-linger", Duration::ZERO)?,
+            destination: destination.transpose()?,
+        })
+    }
+}
+
+/// The endpoint and the pusher of a command, for all of its runs.
+pub struct Exports {
+    figures: Shared,
+    endpoint: Option<Endpoint>,
+    linger: Duration,
+    push: Option<Push>,
+    /// What the calls of the sinks have taken, in nanoseconds.
+    cpu_ns: Arc<Mutex<u64>>,
+}
+
+#[derive(Clone)]
+struct Push {
+    pusher: Arc<Mutex<Option<Pusher>>>,
+    temporality: Temporality,
+    url: String,
+}
+
+impl Exports {
+    /// What the options say, which may be nothing.
+    ///
+    /// # Errors
+    /// An option without sense; an address that cannot be listened at.
+    pub fn start(parsed: &Parsed) -> Result<Self> {
+        let wanted = Wanted::read(parsed)?;
+        let figures = Shared::default();
+        let endpoint = wanted.endpoint.map(|address| {
+            Endpoint::start(address, Arc::clone(&figures)).with_context(|| {
+                format!("--metrics: cannot listen at {address}; another port may be free")
+            })
+        });
+        let endpoint = endpoint.transpose()?;
+        if let Some(endpoint) = endpoint.as_ref().filter(|_| !parsed.has("quiet")) {
+            console::note(&format!("Metrics at http://{}/metrics", endpoint.address()));
+        }
+        let push = wanted.destination.map(Push::start).transpose()?;
+        Ok(Self {
+            figures,
+            endpoint,
+            linger: wanted.linger,
+            push,
+            cpu_ns: Arc::default(),
+        })
+    }
+
+    /// What takes a run's figures; `None` where nobody wants them.
+    pub fn sink(&self) -> Option<Box<dyn Sink>> {
+        if self.endpoint.is_none() && self.push.is_none() {
+            return None;
+        }
+        Some(Box::new(MetricsSink {
+            figures: Arc::clone(&self.figures),
+            push: self.push.clone(),
+            cpu_ns: Arc::clone(&self.cpu_ns),
+            threads_ns: self.threads_ns(),
+        }))
+    }
+
+    /// What the threads of the endpoint and the pusher have taken so far, as the sink asks.
+    fn threads_ns(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
+        let endpoint = self.endpoint.as_ref().map(Endpoint::cpu);
+        let push = self.push.clone();
+        Arc::new(move || {
+            let endpoint = endpoint.as_ref().map_or(0, |cpu| cpu.ns());
+            endpoint + push.as_ref().map_or(0, Push::cpu_ns)
+        })
+    }
+
+    /// All runs are over and their results shown: has the end scraped and pushed.
+    pub fn finish(&mut self, stop: &StopSignal) {
+        if let Some(push) = self.push.take() {
+            push.finish();
+        }
+        let Some(endpoint) = self.endpoint.take() else {
+            return;
+        };
+        if self.linger > Duration::ZERO && !endpoint.end_seen() {
+            let asked = stop.level();
+            let until = Instant::now() + self.linger;
+            while !endpoint.end_seen() && Instant::now() < until && stop.level() == asked {
+                thread::sleep(LOOK);
+            }
+        }
+        if endpoint.end_seen() {
+            return;
+        }
+        let what = match endpoint.scrapes() {
+            0 => "nobody scraped the metrics",
+            _ => "nobody scraped the metrics after the end of the run",
+        };
+        let advice = match (self.linger, stop.level()) {
+            (_, StopLevel::End | StopLevel::Abandon) => String::new(),
+            (Duration::ZERO, _) => {
+                "; --metrics-linger 15s keeps the endpoint for another scrape".to_owned()
+            }
+            (linger, _) => format!(" within {}", format_duration(linger)),
+        };
+        console::note(&format!("warning: {what}{advice}"));
+    }
+}
+
+impl Push {
+    fn start(destination: Destination) -> Result<Self> {
+        let sender = vec![
+            ("service.name", "dyno".to_owned()),
+            ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("host.name", host_name()),
+        ];
+        let url = destination.url().to_owned();
+        let temporality = destination.temporality();
+        let place = url.clone();
+        let on_trouble = move |why: &str| {
+            let hint = match why {
+                "it answered with status 401" | "it answered with status 403" => {
+                    format!("; headers are taken from ${HEADERS}")
+                }
+                _ => String::new(),
+            };
+            console::note(&format!(
+                "warning: metrics are not pushed to {place}: {why}{hint}"
+            ));
+        };
+        let pusher = Pusher::start(destination, sender, Box::new(on_trouble))
+            .context("cannot start the thread that pushes the metrics")?;
+        Ok(Self {
+            pusher: Arc::new(Mutex::new(Some(pusher))),
+            temporality,
+            url,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Pusher>> {
+        self.pusher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        self.lock().as_ref().map_or(0, Pusher::cpu_ns)
+    }
+
+    /// Pushes the figures as they are, with the sums of this interval where sums are deltas.
+    fn push(&self, figures: &mut Figures, interval: &Interval) {
+        let now = wall_time().as_secs_f64();
+        let started = figures.started_unix_s().unwrap_or(now).min(now);
+        let over = match self.temporality {
+            Temporality::Delta => Over::Interval(interval),
+            Temporality::Cumulative => Over::Run,
+        };
+        let (mut from_unix_s, mut to_unix_s) = (started, now);
+        if interval.end > 0 && interval.start_unix_ns > 0 {
+            let start_s = interval.start_unix_ns as f64 / 1e9;
+            to_unix_s = start_s + interval.end.saturating_sub(interval.start) as f64 / 1e9;
+            if self.temporality == Temporality::Delta {
+                from_unix_s = start_s;
+            }
+        }
+        let families = figures.families(over, now);
+        let batch = Batch {
+            families,
+            window: Window {
+                from_unix_s,
+                to_unix_s,
+            },
+        };
+        let pusher = self.lock();
+        if !pusher.as_ref().is_some_and(|pusher| pusher.push(batch)) {
+            figures.dropped();
+        }
+    }
+
+    fn finish(self) {
+        let Some(pusher) = self.lock().take() else {
+            return;
+        };
+        let pushed = pusher.finish(PATIENCE);
+        if pushed.dropped > 0 {
+            let all = pushed.dropped + pushed.sent;
+            let why = pushed
+                .trouble
+                .unwrap_or_else(|| "it was too slow".to_owned());
+            console::note(&format!(
+                "warning: {} of {all} pushes of metrics to {} were dropped: {why}",
+                pushed.dropped, self.url
+            ));
+        }
+    }
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| String::new(), |name| name.trim().to_owned())
+}
+
+/// Takes the figures of one run.
+struct MetricsSink {
+    figures: Shared,
+    push: Option<Push>,
+    cpu_ns: Arc<Mutex<u64>>,
+    threads_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl MetricsSink {
+    /// Has the figures take something, and counts what that costs.
+    fn take(&self, take: impl FnOnce(&mut Figures, Option<&Push>)) {
+        let begun = thread_cpu();
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        take(&mut figures, self.push.as_ref());
+        drop(figures);
+        let mut cpu_ns = self.cpu_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        *cpu_ns += thread_cpu().saturating_sub(begun);
+    }
+}
+
+impl Sink for MetricsSink {
+    fn head(&mut self, head: &RunHead) {
+        self.take(|figures, push| {
+            *figures = Figures::new(head);
+            if let Some(push) = push {
+                push.push(figures, &Interval::default());
+            }
+        });
+    }
+
+    fn started(&mut self, unix_s: f64) {
+        self.take(|figures, _| figures.start(unix_s));
+    }
+
+    fn interval(&mut self, report: IntervalReport<'_>) {
+        self.take(|figures, push| {
+            figures.interval(report.interval, report.operations);
+            if let Some(push) = push {
+                push.push(figures, report.interval);
+            }
+        });
+    }
+
+    fn series(&mut self, number: u32, key: &SeriesKey, _kind: SeriesKind) {
+        self.take(|figures, _| figures.series(number, key));
+    }
+
+    fn samples(&mut self, _at_s: f64, values: &[(u32, f64)]) {
+        self.take(|figures, _| {
+            for (number, value) in values {
+                figures.sample(*number, *value);
+            }
+        });
+    }
+
+    fn points(&mut self, number: u32, points: &[(f64, f64)]) {
+        if let Some((_, value)) = points.last() {
+            self.take(|figures, _| figures.sample(number, *value));
+        }
+    }
+
+    fn end(&mut self, _summary: &RunSummary) {
+        self.take(|figures, push| {
+            figures.end();
+            if let Some(push) = push {
+                push.push(figures, &Interval::default());
+            }
+        });
+    }
+
+    fn cpu_s(&self) -> f64 {
+        let own = *self.cpu_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        (own + (self.threads_ns)()) as f64 / 1e9
+    }
+}
