@@ -199,7 +199,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_is_in_one_bucket(values in prop::collection::vec(1_u64..3_000_000_000_000, 1..200)) {
+        fn every_value_is_in_one_bucket(
+            values in prop::collection::vec(1_u64..3_000_000_000_000, 1..200),
+        ) {
             let told = distribution(&values);
             let all = values.len() as u64;
             prop_assert_eq!(told.classic.iter().sum::<u64>(), all);

@@ -8,9 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAdd
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dyno_core::clock::{thread_cpu, wall_time};
+use dyno_core::clock::{Clock, Nanos, thread_cpu, wall_time};
 
 use crate::figures::{Figures, Over};
 use crate::protobuf;
@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A page is made anew at most so often.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Reads `PORT`, `:PORT`, `HOST` or `HOST:PORT`. Without a host it is this one's loopback, without a
-/// port 9464, which the specification of OpenTelemetry's exporter for Prometheus has.
+/// Reads `PORT`, `:PORT`, `HOST` or `HOST:PORT`. Without a host it is this one's loopback, without
+/// a port 9464, which the specification of OpenTelemetry's exporter for Prometheus has.
 ///
 /// # Errors
 /// In words: a text that is none of these, or a name that is not known.
@@ -156,12 +156,16 @@ impl Drop for Endpoint {
         if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()
         {
-            let deadline = Instant::now() + PATIENCE;
-            while !thread.is_finished() && Instant::now() < deadline {
+            let begun = Clock.now();
+            while !thread.is_finished() && since(begun) < PATIENCE {
                 thread::sleep(Duration::from_millis(1));
             }
         }
     }
+}
+
+fn since(begun: Nanos) -> Duration {
+    Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
 /// In which format a page is asked for.
@@ -203,7 +207,7 @@ impl Format {
 struct Kept {
     format: Format,
     over: bool,
-    made: Instant,
+    made: Nanos,
     page: Vec<u8>,
 }
 
@@ -218,7 +222,7 @@ impl Pages {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         let over = figures.is_over();
         let holds =
-            |kept: &Kept| kept.format == format && kept.over == over && kept.made.elapsed() < FRESH;
+            |kept: &Kept| kept.format == format && kept.over == over && since(kept.made) < FRESH;
         if !self.kept.as_ref().is_some_and(holds) {
             let families = figures.families(Over::Run, wall_time().as_secs_f64());
             drop(figures);
@@ -229,7 +233,7 @@ impl Pages {
             self.kept = Some(Kept {
                 format,
                 over,
-                made: Instant::now(),
+                made: Clock.now(),
                 page,
             });
         }
@@ -316,13 +320,13 @@ struct Request {
 impl Request {
     /// `None` for what is no request, or too long a one.
     fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
-        let begun = Instant::now();
+        let begun = Clock.now();
         let mut reader = BufReader::new(stream.take(REQUEST_MAX));
         let mut line = String::new();
         let mut next = |line: &mut String| {
             line.clear();
             // Who sends a letter at a time holds up the others.
-            let in_time = begun.elapsed() < PATIENCE;
+            let in_time = since(begun) < PATIENCE;
             Ok::<_, io::Error>(in_time && reader.read_line(line)? > 0 && line.ends_with('\n'))
         };
         if !next(&mut line)? {

@@ -27,7 +27,9 @@ pub struct Metric {
 }
 
 macro_rules! metrics {
-    ($($constant:ident: $kind:ident $name:literal $unit:ident [$labels:literal] $help:literal,)+) => {
+    ($(
+        $constant:ident: $kind:ident $name:literal $unit:ident [$labels:literal] $help:literal,
+    )+) => {
         $(pub(crate) const $constant: Metric = Metric {
             name: $name,
             kind: Kind::$kind,

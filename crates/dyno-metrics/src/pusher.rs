@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, io};
 
 use dyno_core::Secret;
-use dyno_core::clock::thread_cpu;
+use dyno_core::clock::{Clock, Nanos, thread_cpu};
 use percent_encoding::percent_decode_str;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -186,7 +186,7 @@ pub struct Pusher {
     state: Arc<State>,
     thread: JoinHandle<Option<String>>,
     /// Set when the run is over: when there is no more time.
-    deadline: SyncSender<Instant>,
+    deadline: SyncSender<Nanos>,
 }
 
 impl Pusher {
@@ -250,7 +250,8 @@ impl Pusher {
 
     /// Ends it: what waits is pushed within this time, or dropped.
     pub fn finish(mut self, patience: Duration) -> Pushed {
-        let deadline = Instant::now() + patience;
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = Clock.now().saturating_add(patience_ns);
         let _ = self.deadline.try_send(deadline);
         drop(self.queue.take());
         // A request under way has a limit of its own.
@@ -271,8 +272,8 @@ struct Work {
     destination: Destination,
     agent: Agent,
     sender: Attributes,
-    deadlines: Receiver<Instant>,
-    deadline: Option<Instant>,
+    deadlines: Receiver<Nanos>,
+    deadline: Option<Nanos>,
     state: Arc<State>,
     trouble: Option<String>,
     on_trouble: OnTrouble,
@@ -317,7 +318,7 @@ impl Work {
             thread::sleep(pause);
         }
         self.deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
+            .is_some_and(|deadline| Clock.now() >= deadline)
     }
 }
 

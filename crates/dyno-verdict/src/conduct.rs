@@ -27,8 +27,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "observer-cost",
         title: "What the observers cost",
-        rule: "Doubt if they, and those that pass the figures on to others, used {0} % of a core or \
-               more; needs {1} s.",
+        rule: "Doubt if they, and those that pass the figures on to others, used {0} % of a core \
+               or more; needs {1} s.",
         thresholds: &[COST, ENOUGH],
         make: cost,
     },

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dyno_core::clock::{thread_cpu, wall_time};
+use dyno_core::clock::{Clock, thread_cpu, wall_time};
 use dyno_core::interval::Interval;
 use dyno_core::record::{RunHead, SeriesKey, SeriesKind};
 use dyno_core::summary::RunSummary;
@@ -149,8 +149,9 @@ impl Exports {
         };
         if self.linger > Duration::ZERO && !endpoint.end_seen() {
             let asked = stop.level();
-            let until = Instant::now() + self.linger;
-            while !endpoint.end_seen() && Instant::now() < until && stop.level() == asked {
+            let begun = Clock.now();
+            let lingered = || Duration::from_nanos(Clock.now().saturating_sub(begun));
+            while !endpoint.end_seen() && lingered() < self.linger && stop.level() == asked {
                 thread::sleep(LOOK);
             }
         }

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dyno_core::Clock;
 use dyno_tests::command::{Running, run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
@@ -17,6 +18,11 @@ use prost::Message as _;
 use serde_json::Value;
 
 use crate::common::{LIMIT, Lab, has};
+
+/// How long ago that was.
+fn since(begun: u64) -> Duration {
+    Duration::from_nanos(Clock.now().saturating_sub(begun))
+}
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
@@ -63,9 +69,9 @@ impl Prometheus {
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
             .args(features);
         let server = Running::start(&mut command);
-        let deadline = Instant::now() + LIMIT;
+        let begun = Clock.now();
         while get(port, "/-/ready").is_none() {
-            assert!(Instant::now() < deadline, "Prometheus is not ready");
+            assert!(since(begun) < LIMIT, "Prometheus is not ready");
             thread::sleep(Duration::from_millis(100));
         }
         Self {
@@ -114,12 +120,6 @@ fn recorded(lab: &Lab, from_s: f64, to_s: f64) -> (f64, f64) {
         lab.number(&format!("SELECT sum(events) {within}")),
         lab.number(&format!("SELECT sum(length_s) {within}")),
     )
-}
-
-fn percentile_s(run: &Value, percent: f64) -> f64 {
-    let all = run["latency"]["percentiles"].as_array().unwrap();
-    let one = all.iter().find(|one| one["percent"] == percent).unwrap();
-    one["ms"].as_f64().unwrap() / 1e3
 }
 
 #[test]
@@ -259,8 +259,8 @@ fn a_recorded_run_becomes_blocks_of_prometheus() {
     );
 }
 
-/// A stand-in for a receiver of OTLP, which answers the first requests with these statuses and hands
-/// over what it took.
+/// A stand-in for a receiver of OTLP, which answers so many requests with status 503 and then hands
+/// over what it takes.
 fn receiver(refusals: usize) -> (u16, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -339,7 +339,8 @@ fn what_is_pushed_adds_up_to_the_record() {
         let (port, requests) = receiver(refusals);
         let mut command = lab.command(&format!(
             "run oltp_point_select {target} -t 3s --warmup 0 --calibrate never -q \
-             --otlp http://127.0.0.1:{port} --otlp-temporality {temporality} --results {temporality}.db"
+             --otlp http://127.0.0.1:{port} --otlp-temporality {temporality} \
+             --results {temporality}.db"
         ));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc");
         let output = run(&mut command, LIMIT).success();
@@ -435,14 +436,14 @@ fn an_end_that_nobody_scraped_is_said() {
     // It is kept until it is scraped, and the command ends at once then.
     let mut running = lab.start(&format!("{run} --metrics-linger 60s"));
     running.measuring();
-    let deadline = Instant::now() + LIMIT;
+    let begun = Clock.now();
     loop {
         if let Some(page) = get(port, "/metrics")
             && page.contains("phase=\"ended\"} 1")
         {
             break;
         }
-        assert!(Instant::now() < deadline, "the end is not told");
+        assert!(since(begun) < LIMIT, "the end is not told");
         thread::sleep(Duration::from_millis(100));
     }
     let output = running.finish(Duration::from_secs(30)).success();

@@ -1,5 +1,5 @@
-//! What telling the figures while the run goes on adds to a client that records and observes: scraped
-//! once a second, and pushed once a second, in the same run.
+//! What telling the figures while the run goes on adds to a client that records and observes:
+//! scraped once a second, and pushed once a second, in the same run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -16,8 +16,7 @@ use crate::{STATUS_DONE, console, run_store};
 /// As Prometheus' tools take them in, with time stamps.
 fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
     let families = dyno_metrics::history(run).context(
-        "it is not known when its measurement began, which OpenMetrics needs; the other formats do \
-         not",
+        "it is not known when its measurement began, which OpenMetrics needs; other formats do not",
     )?;
     Ok(text::encode(&families, text::Version::OpenMetrics).into_bytes())
 }
@@ -30,7 +29,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog|openmetrics] [-o FILE]\n\n\
+            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog|openmetrics] \
+             [-o FILE]\n\n\
              RUN is `last`, a run's number, or the beginning of its name.\n{}",
             help(EXPORT, Grammar::Dyno)
         ));
