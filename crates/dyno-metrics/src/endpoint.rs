@@ -45,7 +45,8 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::new(host, PORT));
     }
     let expected = "expected PORT or ADDRESS:PORT, such as 9464 or 0.0.0.0:9464";
-    if text.is_empty() {
+    // The system's resolver takes a number for an address.
+    if port.chars().all(|digit| digit.is_ascii_digit()) {
         return Err(expected.to_owned());
     }
     let known = match text.contains(':') {

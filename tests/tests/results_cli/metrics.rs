@@ -147,7 +147,7 @@ fn prometheus_agrees_with_the_record() {
             "histogram_quantile({}, dyno_service_seconds_bucket{{operation=\"event\"}})",
             percent / 100.0
         );
-        let ratio = prometheus.value(&query, None) / service_s(&lab, percent);
+        let ratio = prometheus.value(&query, None) / service_s(&run, percent);
         assert!(
             (0.4..2.5).contains(&ratio),
             "p{percent} is {ratio} times the record's"
@@ -159,14 +159,11 @@ fn prometheus_agrees_with_the_record() {
     dashboard(&prometheus, started);
 }
 
-/// A percentile of the service times, which the results file has beside the response times that an
-/// open loop's summary shows.
-fn service_s(lab: &Lab, percent: f64) -> f64 {
-    let run = lab.json("export last --format json");
-    let all = run["run"]["service"]["percentiles"].as_array();
-    let all = all.unwrap_or_else(|| panic!("no service percentiles in {}", run["run"]));
+/// A percentile of a run's service times.
+fn service_s(run: &Value, percent: f64) -> f64 {
+    let all = run["service"]["percentiles"].as_array().unwrap();
     let one = all.iter().find(|one| one["percent"] == percent).unwrap();
-    one["ms"].as_f64().unwrap() / 1e3
+    one["value_ms"].as_f64().unwrap() / 1e3
 }
 
 /// Every query of the dashboard is understood, and nearly all have something to show.
@@ -206,7 +203,7 @@ fn native_histograms_are_as_fine_as_their_buckets() {
     let port = free_port();
     let features = ["--enable-feature=native-histograms"];
     let prometheus = Prometheus::start(&lab, port, &features);
-    scraped_run(&lab, port);
+    let run = scraped_run(&lab, port);
     let (events, _) = recorded(&lab, 0.0, 1e9);
     let count = "histogram_count(dyno_service_seconds{operation=\"event\"})";
     assert_eq!(prometheus.value(count, None), events);
@@ -215,7 +212,7 @@ fn native_histograms_are_as_fine_as_their_buckets() {
             "histogram_quantile({}, dyno_service_seconds{{operation=\"event\"}})",
             percent / 100.0
         );
-        let ratio = prometheus.value(&query, None) / service_s(&lab, percent);
+        let ratio = prometheus.value(&query, None) / service_s(&run, percent);
         assert!(
             (ratio - 1.0).abs() < 0.03,
             "p{percent} is {ratio} times the record's"
