@@ -17,6 +17,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use dyno_core::units::human_size;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,6 +37,22 @@ const NAME_BYTES_MAX: usize = 40;
 pub struct Home {
     root: PathBuf,
     identity: Option<Identity>,
+}
+
+/// What a server takes before there are data, and a copy of that: MySQL's is the largest.
+const ROOM_MIN: u64 = 512 * 1024 * 1024;
+
+fn is_room(there: &Path, free: u64) -> Result<()> {
+    match free < ROOM_MIN {
+        false => Ok(()),
+        true => failed(format!(
+            "there is no room for servers and the copies of their data: {} are free in {}, and they \
+             take {} at least; {VARIABLE} names another folder",
+            human_size(free),
+            there.display(),
+            human_size(ROOM_MIN)
+        )),
+    }
 }
 
 impl Home {
@@ -62,6 +79,16 @@ impl Home {
             }
         }
         Ok(())
+    }
+
+    /// Whether a server without data, and a copy of it, have room here.
+    ///
+    /// # Errors
+    /// They have none, or what is free cannot be told.
+    pub fn has_room(&self) -> Result<()> {
+        let there = self.root.ancestors().find(|path| path.exists());
+        let there = there.unwrap_or(Path::new("/"));
+        is_room(there, crate::copy::free_bytes(there)?)
     }
 
     /// That of `$DYNO_SERVERS`, else `/var/tmp/dyno-servers-UID`: a place that the unprivileged
@@ -329,6 +356,21 @@ impl Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_need_room() {
+        let there = Path::new("/var/tmp");
+        assert!(is_room(there, ROOM_MIN).is_ok());
+        let why = is_room(there, 100 * 1024 * 1024)
+            .expect_err("no room")
+            .to_string();
+        assert!(why.contains("100 MiB are free in /var/tmp"), "{why}");
+        let home = Home {
+            root: PathBuf::from("/var/tmp/not/there/yet"),
+            identity: None,
+        };
+        assert!(home.has_room().is_ok());
+    }
 
     #[test]
     fn names_are_plain() {

@@ -284,7 +284,10 @@ impl Lab {
     fn may_serve(&self, home: &Home) -> Result<()> {
         let starts = |cell: &Cell| cell.effective.server.url.is_none() && !is_of_host(cell);
         match self.trials.cells.iter().any(starts) {
-            true => home.can_be_entered().map_err(Into::into),
+            true => {
+                home.can_be_entered()?;
+                home.has_room().map_err(Into::into)
+            }
             false => Ok(()),
         }
     }
