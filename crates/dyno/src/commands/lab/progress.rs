@@ -108,7 +108,8 @@ impl<'a> Told<'a> {
     /// The trial failed.
     pub fn failed(&mut self, trial: usize, error: &anyhow::Error) {
         let label = &self.lab.planned[trial].label;
-        self.note(&format!("failed: {label}: {error:#}"));
+        // Quiet or not: without it nobody knows why there is no result.
+        console::note(&format!("failed: {label}: {error:#}"));
     }
 
     /// The user ended the experiment.
