@@ -9,6 +9,7 @@ pub mod database;
 pub mod log;
 pub mod own_servers;
 pub mod private;
+pub mod proxysql;
 pub mod server;
 
 pub use command::{Output, dyno, sysbench};

@@ -79,12 +79,25 @@ impl Control {
     /// The server's, or that it did not answer within `timeout`: the connection is closed then.
     pub fn query(&mut self, sql: &str, timeout: Duration) -> Result<Vec<TextRow>, DbError> {
         let mut rows = Vec::new();
-        self.read(sql, timeout, |row| {
-            let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
-            let fields = 0..row.ends.len();
-            rows.push(fields.map(|index| row.field(index).map(text)).collect());
-        })?;
+        self.read(sql, timeout, |row| rows.push(text_row(row)))?;
         Ok(rows)
+    }
+
+    /// The same with the names of the result's columns.
+    ///
+    /// # Errors
+    /// As [`Control::query`].
+    pub fn query_named(
+        &mut self,
+        sql: &str,
+        timeout: Duration,
+    ) -> Result<(Vec<String>, Vec<TextRow>), DbError> {
+        self.connection.keep_names();
+        self.ask(sql, timeout)?;
+        let names = self.connection.names().first().cloned().unwrap_or_default();
+        let mut rows = Vec::new();
+        self.take(timeout, |row| rows.push(text_row(row)))?;
+        Ok((names, rows))
     }
 
     /// Runs one statement and shows its rows one by one, without keeping them. Of a statement with
@@ -256,8 +269,42 @@ impl Control {
     }
 }
 
+fn text_row(row: &Row) -> TextRow {
+    let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+    let fields = 0..row.ends.len();
+    fields.map(|index| row.field(index).map(text)).collect()
+}
+
 impl Drop for Control {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::Target;
+
+    use super::*;
+
+    #[test]
+    fn a_result_comes_with_the_names_of_its_columns() {
+        let patience = Duration::from_secs(10);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("names.db");
+        let target = Target::parse(&format!("sqlite:{}", file.display())).unwrap();
+        let connector = crate::connector(&target).unwrap();
+        let mut control = Control::connect(connector.as_ref(), patience).unwrap();
+        for sql in [
+            "SELECT 1 AS one, NULL AS none",
+            "SELECT 1 AS one, NULL AS none LIMIT 0",
+        ] {
+            let (names, rows) = control.query_named(sql, patience).unwrap();
+            assert_eq!(names, ["one", "none"]);
+            let expected = vec![Some("1".to_owned()), None];
+            assert_eq!(rows, vec![expected; usize::from(!sql.ends_with('0'))]);
+        }
+        let (names, rows) = control.query_named("CREATE TABLE t (a)", patience).unwrap();
+        assert!(names.is_empty() && rows.is_empty());
     }
 }

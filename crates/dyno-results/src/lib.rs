@@ -21,7 +21,10 @@ pub use experiments::{
     Attempt, AttemptEnd, ExperimentHead, StoredExperiment, TrialRow, TrialState, Tried,
 };
 pub use open::{PATIENCE, Results};
-pub use read::{Filter, IntervalDetail, RunLine, RunStage, SPANS_HELD_MAX, Scope};
+pub use read::{
+    Filter, IntervalDetail, Place, Progress, RunHeadline, RunLine, RunStage, SPANS_HELD_MAX,
+    SampleOf, Scope,
+};
 pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use write::{COARSE_S, Ending, FINE_S, PENDING_MAX, Record, RunWriter, SeriesId};

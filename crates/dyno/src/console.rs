@@ -45,6 +45,25 @@ pub fn json(text: &str) {
     raw(visible::json(text).as_bytes());
 }
 
+/// Writes a line that may be the last of many; false when nobody reads them any more, or they cannot
+/// be written.
+pub fn stream(line: &str) -> bool {
+    let text = visible::text(line);
+    let mut lock = io::stdout().lock();
+    let written = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
+    if let Err(error) = &written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        fail(error);
+    }
+    written.is_ok()
+}
+
+/// Whether standard output is a terminal on which a cursor can be moved.
+pub fn has_screen() -> bool {
+    io::stdout().is_terminal() && !is_dumb()
+}
+
 /// Writes a file's content to standard output as it is, for other programs.
 pub fn raw(bytes: &[u8]) {
     // What scripts have printed comes first.
@@ -57,10 +76,15 @@ pub fn raw(bytes: &[u8]) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        // The first of them; a lock that a panic has poisoned holds none that matters.
-        let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert_with(|| format!("cannot write to standard output: {error}"));
+        fail(&error);
     }
+}
+
+/// Keeps why output was not written, for the end.
+fn fail(error: &io::Error) {
+    // The first of them; a lock that a panic has poisoned holds none that matters.
+    let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+    failure.get_or_insert_with(|| format!("cannot write to standard output: {error}"));
 }
 
 /// Why some of the output was not written, if it was not.

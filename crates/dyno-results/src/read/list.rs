@@ -43,6 +43,18 @@ impl RunStage {
         Self::Imported,
     ];
 
+    /// The stage of a run in this state, whose process lives or does not.
+    pub(super) fn of(state: RunState, lives: bool) -> Self {
+        match state {
+            RunState::Running if lives => Self::Running,
+            RunState::Running => Self::Unfinished,
+            RunState::Completed => Self::Completed,
+            RunState::Interrupted => Self::Interrupted,
+            RunState::Failed => Self::Failed,
+            RunState::Imported => Self::Imported,
+        }
+    }
+
     /// In one word, for a reader.
     pub fn word(self) -> &'static str {
         match self {
@@ -317,14 +329,9 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
             namespace: row.get(22)?,
         })
     };
-    let stage = match of_word(row.get(2)?, 2)? {
-        RunState::Running if process()?.lives() => RunStage::Running,
-        RunState::Running => RunStage::Unfinished,
-        RunState::Completed => RunStage::Completed,
-        RunState::Interrupted => RunStage::Interrupted,
-        RunState::Failed => RunStage::Failed,
-        RunState::Imported => RunStage::Imported,
-    };
+    let state = of_word(row.get(2)?, 2)?;
+    let lives = state == RunState::Running && process()?.lives();
+    let stage = RunStage::of(state, lives);
     let verdict: Option<String> = row.get(3)?;
     Ok(RunLine {
         id: row.get(0)?,

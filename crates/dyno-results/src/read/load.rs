@@ -188,13 +188,9 @@ impl Results {
                 self.rows(sql, id, interval_events)
             }
             IntervalDetail::Whole => {
-                let sql = format!(
-                    "SELECT at_s, length_s, sessions, errors_seen, max_ms, backlog, concurrency,
-                         percentiles, working, waiting, connecting, lost, finished,
-                         printed_events_per_s, printed_queries_per_s, {}
-                     FROM interval WHERE run_id = ?1 ORDER BY number",
-                    Counters::NAMES.join(", ")
-                );
+                let columns = interval_columns();
+                let sql =
+                    format!("SELECT {columns} FROM interval WHERE run_id = ?1 ORDER BY number");
                 self.rows(&sql, id, interval)
             }
         }
@@ -332,7 +328,7 @@ impl Results {
     }
 
     /// A value that cannot be read is not SQLite's fault.
-    fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
+    pub(super) fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
         let at = self.at(doing);
         match error {
             rusqlite::Error::FromSqlConversionFailure(_, _, why) => {
@@ -374,7 +370,17 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     })
 }
 
-fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
+/// The columns that [`interval`] reads.
+pub(super) fn interval_columns() -> String {
+    format!(
+        "at_s, length_s, sessions, errors_seen, max_ms, backlog, concurrency, percentiles,
+         working, waiting, connecting, lost, finished, printed_events_per_s,
+         printed_queries_per_s, {}",
+        Counters::NAMES.join(", ")
+    )
+}
+
+pub(super) fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     let mut counters = Counters::default();
     for (index, counter) in counters.values_mut().into_iter().enumerate() {
         // They stand behind the interval's own columns.

@@ -2,7 +2,9 @@
 
 mod list;
 mod load;
+mod progress;
 mod spans;
 
 pub use list::{Filter, RunLine, RunStage};
 pub use load::{IntervalDetail, SPANS_HELD_MAX, Scope};
+pub use progress::{Place, Progress, RunHeadline, SampleOf};

@@ -8,10 +8,11 @@ use crate::decode::{Decoder, Exact, Merging};
 use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 
-const COLUMNS: &str = "operation, from_s, to_s, count, sum_ns, min_ns, max_ns, service, response";
+pub(super) const COLUMNS: &str =
+    "operation, from_s, to_s, count, sum_ns, min_ns, max_ns, service, response";
 
 /// What a failure to read may be: SQLite's, or a histogram's.
-enum Failure {
+pub(super) enum Failure {
     Sqlite(rusqlite::Error),
     Content(Problem),
 }
@@ -138,7 +139,7 @@ impl Results {
         }))
     }
 
-    fn operation_names(&self, id: i64) -> rusqlite::Result<Vec<String>> {
+    pub(super) fn operation_names(&self, id: i64) -> rusqlite::Result<Vec<String>> {
         let sql = "SELECT name FROM operation WHERE run_id = ?1 ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map([id], |row| row.get(0))?;
@@ -214,7 +215,7 @@ fn blob<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a [u8]>, Failure>
 }
 
 /// A span of its own, to two digits.
-fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>, Failure> {
+pub(super) fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>, Failure> {
     let mut alone = Merging::default();
     let blobs = [blob(row, 7)?, blob(row, 8)?];
     let added = alone.add(exact(row)?, blobs, decoder);

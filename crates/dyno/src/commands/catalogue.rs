@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{COMMANDS, HELP};
 use crate::definitions::{
     COMPARE, DOCTOR, EXPORT, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH,
-    TABLE, WAIVE, means_something, search,
+    TABLE, TOP, WAIVE, means_something, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -110,6 +110,7 @@ fn takes(name: &str) -> (Words, &'static [Opt]) {
         "import" => (Words::Logs, IMPORT),
         "waive" => (Words::RunAndChecks, WAIVE),
         "rm" => (Words::Runs, RM),
+        "top" => (Words::Nothing, TOP),
         "doctor" => (Words::Nothing, DOCTOR),
         "lab" => (Words::Experiments, LAB),
         "server" => (Words::Servers, SERVER),

@@ -30,6 +30,7 @@ mod show;
 pub mod sysbench;
 mod tables;
 mod target;
+mod top;
 mod waive;
 mod within;
 
@@ -64,6 +65,7 @@ Usage: dyno <command> …
   import TOOL FILE…   what sysbench, pgbench, fio, HammerDB printed, by the same rules
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
+  top                 a server, a proxy, or a run while it goes on, live on the terminal
   doctor              is this host, is this server fit to be measured?
   lab ACTION FILE     experiments as one file: plan, run, resume, status, report
   server ACTION       database servers to load: up, down, restart, list, logs, snapshot …
@@ -82,7 +84,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "run",
     "prepare",
     "check",
@@ -100,6 +102,7 @@ const COMMANDS: [&str; 24] = [
     "import",
     "waive",
     "rm",
+    "top",
     "doctor",
     "lab",
     "server",
@@ -131,6 +134,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "import" => import::main(&args),
         "waive" => waive::main(&args[2..]),
         "rm" => rm::main(&args[2..]),
+        "top" => top::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
         "lab" => lab::main(&args[2..]),
         "server" => server::main(&args[2..]),

@@ -5,12 +5,14 @@ mod results;
 mod search;
 mod server;
 mod sysbench;
+mod top;
 
 pub use lab::LAB;
 pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use search::{NOT_OF_SEARCHES, OF_SEARCHES, search};
 pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};
+pub use top::TOP;
 
 use crate::options::Opt;
 

@@ -81,6 +81,8 @@ pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
             candidates: workloads().filter(|(name, _)| is_script(name)).collect(),
             ..Answer::default()
         },
+        ("run", Some("RUN")) => recorded::runs(file(), current),
+        ("haproxy", _) => Answer::of_files(),
         ("waive", _) => open(checks()),
         ("ignore-errors", _) => listed(current, &["all", "none"]),
         ("factor" | "where", Some("NAME=LEVEL" | "NAME=LEVEL,…")) => {

@@ -40,6 +40,7 @@ fn each_place_has_its_own_candidates() {
         ("list runs --verdict d", &["doubtful"]),
         ("completions f", &["fish"]),
         ("help compa", &["compare"]),
+        ("top --pr", &["--proxysql"]),
         ("waive 3 steady", &["steady-state="]),
         ("sysbench oltp_read_o", &["oltp_read_only"]),
         (

@@ -1,0 +1,197 @@
+//! The terminal: taken at the beginning, given back however this ends.
+
+use std::io::{self, Write as _};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dyno_core::Clock;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor;
+use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use crate::draw::{Look, draw};
+use crate::keys;
+use crate::poll::{Poller, Told};
+use crate::profile::Profile;
+use crate::state::{Effect, State};
+
+/// How long keys are waited for before it is looked what else there is.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often is drawn where nothing changes but the time.
+const REDRAW_NS: u64 = 500_000_000;
+
+/// Why there is nothing to see (any more).
+#[derive(Debug, thiserror::Error)]
+pub enum TopError {
+    /// There never was a connection.
+    #[error("{0}")]
+    Source(String),
+    /// The terminal does not take what is drawn, or has no keys.
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[from] io::Error),
+    /// A defect of Dyno's own.
+    #[error("the display ended by a defect; what was said of it stands above")]
+    Defect,
+}
+
+/// How the screen looks.
+pub struct Screen<'a> {
+    /// Whether colours are welcome.
+    pub colour: bool,
+    /// How often is asked at first.
+    pub interval: Duration,
+    /// Whether a signal wants an end.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// Shows the screens until the user wants an end. Standard output must be a terminal.
+///
+/// # Errors
+/// There never was a connection; the terminal fails.
+pub fn screen(poller: &Poller, how: &Screen<'_>) -> Result<(), TopError> {
+    // Before the terminal is taken, so that an error has its usual place.
+    let Some(profile) = first(poller, how.stopped)? else {
+        return Ok(());
+    };
+    let mut state = State::new(profile, how.interval);
+    let taken = Taken::take()?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    let ended = watch(poller, how, &mut state, &mut terminal, &taken);
+    drop(terminal);
+    drop(taken);
+    ended
+}
+
+/// Waits for the first connection; `None` when the user does not want to wait any longer.
+///
+/// # Errors
+/// There is none.
+pub fn first(poller: &Poller, stopped: &dyn Fn() -> bool) -> Result<Option<Profile>, TopError> {
+    loop {
+        if stopped() {
+            return Ok(None);
+        }
+        match poller.next(LOOK) {
+            Some(Some(Told::Opened(profile))) => return Ok(Some(*profile)),
+            Some(Some(Told::Lost(why))) => return Err(TopError::Source(why)),
+            Some(Some(Told::Snapshot(_)) | None) => {}
+            None => return Err(TopError::Defect),
+        }
+    }
+}
+
+fn watch(
+    poller: &Poller,
+    how: &Screen<'_>,
+    state: &mut State,
+    terminal: &mut Terminal<CrosstermBackend<io::Stdout>>,
+    taken: &Taken,
+) -> Result<(), TopError> {
+    let mut drawn_at = None;
+    loop {
+        let mut changed = false;
+        while let Some(told) = poller.waiting().ok_or(TopError::Defect)? {
+            state.take(told);
+            changed = true;
+        }
+        if taken.panicked() {
+            return Err(TopError::Defect);
+        }
+        let now = Clock.now();
+        if changed || drawn_at.is_none_or(|at| now >= at + REDRAW_NS) {
+            let look = Look {
+                colour: how.colour,
+                now,
+                unanswered: poller.unanswered_for(),
+            };
+            terminal.draw(|frame| {
+                let area = frame.area();
+                draw(frame.buffer_mut(), area, state, &look);
+            })?;
+            drawn_at = Some(now);
+        }
+        if (how.stopped)() {
+            return Ok(());
+        }
+        if !event::poll(LOOK)? {
+            continue;
+        }
+        // Whatever it is, the screen may look otherwise now.
+        drawn_at = None;
+        let Event::Key(key) = event::read()? else {
+            continue;
+        };
+        let Some(action) = keys::action(key, state.mode) else {
+            continue;
+        };
+        match state.act(action) {
+            Effect::None => {}
+            Effect::Quit => return Ok(()),
+            Effect::Show(screen) => poller.show(screen),
+            Effect::Every(interval) => poller.every(interval),
+            Effect::Refresh => poller.refresh(),
+        }
+    }
+}
+
+/// What a hook is that tells of a panic.
+type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Sync + Send>;
+
+/// The terminal while it is ours.
+struct Taken {
+    panicked: Arc<AtomicBool>,
+    before: Arc<Hook>,
+}
+
+impl Taken {
+    fn take() -> io::Result<Self> {
+        enable_raw_mode()?;
+        let entered = execute!(io::stdout(), EnterAlternateScreen, cursor::Hide);
+        if let Err(error) = entered {
+            give_back();
+            return Err(error);
+        }
+        let before: Arc<Hook> = Arc::new(panic::take_hook());
+        let panicked = Arc::new(AtomicBool::new(false));
+        let (hook, flag) = (Arc::clone(&before), Arc::clone(&panicked));
+        // Whichever thread it is: what is said of it must be seen.
+        panic::set_hook(Box::new(move |info| {
+            if !flag.swap(true, Ordering::Relaxed) {
+                give_back();
+            }
+            hook(info);
+        }));
+        Ok(Self { panicked, before })
+    }
+
+    fn panicked(&self) -> bool {
+        self.panicked.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.panicked() {
+            give_back();
+        }
+        // A thread that panics may not change the hook.
+        if !std::thread::panicking() {
+            let before = Arc::clone(&self.before);
+            panic::set_hook(Box::new(move |info| before(info)));
+        }
+    }
+}
+
+fn give_back() {
+    let mut out = io::stdout();
+    let _ = execute!(out, LeaveAlternateScreen, cursor::Show);
+    let _ = disable_raw_mode();
+    let _ = out.flush();
+}

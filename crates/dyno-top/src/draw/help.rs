@@ -1,0 +1,36 @@
+//! The keys.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{Look, put, wrapped};
+use crate::keys::HELP;
+
+/// Characters of the keys' names.
+const KEYS_WIDTH: u16 = 16;
+
+/// What is shown and cannot be seen from the screens.
+const ABOUT: &str = "Figures with /s are counters' differences over the last interval; – is what \
+                     the source does not tell, or not yet. Means and hit rates are of the last \
+                     interval, too. Any key goes back.";
+
+/// Draws the help.
+pub fn draw(buffer: &mut Buffer, area: Rect, look: &Look) {
+    for (y, (keys, meaning)) in (area.y..area.bottom()).zip(HELP) {
+        put(buffer, area.x + 1, y, KEYS_WIDTH, keys, look.head());
+        let room = area.width.saturating_sub(KEYS_WIDTH + 1);
+        put(
+            buffer,
+            area.x + 1 + KEYS_WIDTH,
+            y,
+            room,
+            meaning,
+            Style::new(),
+        );
+    }
+    let from = area.y + HELP.len() as u16 + 1;
+    for (y, line) in (from..area.bottom()).zip(wrapped(ABOUT, area.width.saturating_sub(2))) {
+        put(buffer, area.x + 1, y, area.width - 1, &line, look.quiet());
+    }
+}

@@ -1,0 +1,257 @@
+//! The screens, drawn into a buffer of cells. What is shown was made by [`crate::state`].
+
+mod figures;
+mod heat;
+mod help;
+mod table;
+
+use std::time::Duration;
+
+use dyno_core::clock::Nanos;
+use dyno_core::units::format_duration;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::line::clock;
+use crate::state::{Mode, State};
+
+/// A question that waits for longer is told of.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Lines that the notes of a screen may take.
+const NOTE_LINES_MAX: u16 = 3;
+/// Lines that figures and latencies leave to the tables at least.
+const TABLE_LINES_MIN: u16 = 6;
+
+/// How it looks, and what the state does not know.
+pub struct Look {
+    /// Whether colours are welcome.
+    pub colour: bool,
+    /// Now.
+    pub now: Nanos,
+    /// For how long a question has been waiting for its answer.
+    pub unanswered: Option<Duration>,
+}
+
+impl Look {
+    /// What is not to be overlooked.
+    fn alarm(&self) -> Style {
+        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// What stands beside the values.
+    fn quiet(&self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    fn head(&self) -> Style {
+        self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    fn reversed() -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    fn coloured(&self, colour: Color) -> Style {
+        match self.colour {
+            true => Style::new().fg(colour),
+            false => Style::new(),
+        }
+    }
+}
+
+/// Draws everything.
+pub fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
+    if area.height < 4 || area.width < 20 {
+        put(
+            buffer,
+            area.x,
+            area.y,
+            area.width,
+            "too small",
+            look.alarm(),
+        );
+        return;
+    }
+    head(buffer, area, state, look);
+    let footer = Rect {
+        y: area.bottom() - 1,
+        height: 1,
+        ..area
+    };
+    foot(buffer, footer, state, look);
+    let body = Rect {
+        y: area.y + 2,
+        height: area.height - 3,
+        ..area
+    };
+    if state.mode == Mode::Help {
+        help::draw(buffer, body, look);
+        return;
+    }
+    let Some(screen) = state.seen() else {
+        return;
+    };
+    let mut body = notes(buffer, body, state, look);
+    let tables = TABLE_LINES_MIN * u16::from(!screen.tables.is_empty());
+    let room = |body: Rect| body.height.saturating_sub(tables);
+    if !screen.figures.is_empty() {
+        let used = figures::draw(
+            buffer,
+            limited(body, room(body)),
+            screen.figures,
+            state,
+            look,
+        );
+        body = below(body, used);
+    }
+    if screen.heat {
+        let used = heat::draw(buffer, limited(body, room(body)), &state.strip, look);
+        body = below(body, used);
+    }
+    table::draw_all(buffer, body, state, screen, look);
+}
+
+/// What is watched, how often, and when it was seen; below it the screens' names.
+fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
+    let every = format_duration(state.interval);
+    let mut right = format!("every {every}  {} UTC", clock(state.unix_s));
+    if state.unix_s == 0.0 {
+        right = format!("every {every}");
+    }
+    let width = right.chars().count() as u16;
+    let frozen = if state.frozen { "FROZEN" } else { "" };
+    let used = width + 1 + frozen.len() as u16;
+    let room = area.width.saturating_sub(used + 1);
+    put(
+        buffer,
+        area.x,
+        area.y,
+        room,
+        &state.profile.title,
+        look.head(),
+    );
+    let at = area.right().saturating_sub(width);
+    put(buffer, at, area.y, width, &right, look.quiet());
+    let at = area.right().saturating_sub(used).max(area.x);
+    put(
+        buffer,
+        at,
+        area.y,
+        frozen.len() as u16,
+        frozen,
+        Look::reversed(),
+    );
+    let mut x = area.x;
+    for (index, screen) in state.profile.screens.iter().enumerate() {
+        let style = match index == state.screen {
+            true => Look::reversed(),
+            false => Style::new(),
+        };
+        let name = format!(" {} {} ", index + 1, screen.title);
+        let room = area.right().saturating_sub(x);
+        x = put(buffer, x, area.y + 1, room, &name, style);
+    }
+}
+
+/// What keys do, the filter, or that there is no answer.
+fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
+    let line = |buffer: &mut Buffer, text: &str, style| {
+        put(buffer, area.x, area.y, area.width, text, style);
+    };
+    if state.mode == Mode::Filter {
+        let text = format!(
+            "Filter: {}▏  Enter keeps it, Esc shows all rows",
+            state.filter
+        );
+        return line(buffer, &text, Style::new());
+    }
+    if let Some((since, why)) = &state.lost {
+        let waits = look.now.saturating_sub(*since) as f64 / 1e9;
+        let text = format!("No connection for {waits:.0} s: {why}");
+        return line(buffer, &text, look.alarm());
+    }
+    if let Some(waits) = look.unanswered.filter(|waits| *waits >= PATIENCE) {
+        let text = format!("No answer for {:.0} s", waits.as_secs_f64());
+        return line(buffer, &text, look.alarm());
+    }
+    let mut text =
+        "h help  Tab screen  Enter table  < > sort  / filter  Space freeze  + - interval  q quit"
+            .to_owned();
+    if area.width < 88 {
+        text = "h help  Tab screen  Enter table  < > sort  / filter  Space freeze  q quit".into();
+    }
+    if !state.filter.is_empty() {
+        text = format!("Filter: {}  (Esc shows all rows)", state.filter);
+    }
+    line(buffer, &text, look.quiet());
+}
+
+/// What is missing, on the first screen; the rest of the area.
+fn notes(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) -> Rect {
+    if state.screen > 0 {
+        return area;
+    }
+    let mut used = 0;
+    for note in state.notes() {
+        for line in wrapped(&format!("! {note}"), area.width) {
+            if used < NOTE_LINES_MAX && used < area.height {
+                put(
+                    buffer,
+                    area.x,
+                    area.y + used,
+                    area.width,
+                    &line,
+                    look.coloured(Color::Yellow),
+                );
+                used += 1;
+            }
+        }
+    }
+    below(area, used)
+}
+
+/// Writes text that is cut at the width, and answers where the next may stand.
+fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+    if !buffer.area.contains((x, y).into()) || width == 0 {
+        return x;
+    }
+    buffer.set_stringn(x, y, text, width.into(), style).0
+}
+
+/// Text in lines of at most so many characters, broken at spaces where there are some.
+fn wrapped(text: &str, width: u16) -> Vec<String> {
+    let width = usize::from(width.max(1));
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        while !word.is_empty() {
+            let taken = word.len().min(width);
+            let part: String = word.drain(..taken).collect();
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + taken <= width => {
+                    line.push(' ');
+                    line.push_str(&part);
+                }
+                _ => lines.push(part),
+            }
+        }
+    }
+    lines
+}
+
+fn below(area: Rect, used: u16) -> Rect {
+    let used = used.min(area.height);
+    Rect {
+        y: area.y + used,
+        height: area.height - used,
+        ..area
+    }
+}
+
+fn limited(area: Rect, height: u16) -> Rect {
+    Rect {
+        height: area.height.min(height),
+        ..area
+    }
+}

@@ -1,0 +1,176 @@
+//! What keys mean: as in htop, as far as there is the same to do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::state::Mode;
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The end.
+    Quit,
+    /// Another screen, by its number from 0.
+    Screen(usize),
+    /// The next screen.
+    NextScreen,
+    /// The one before.
+    LastScreen,
+    /// The next table of the screen.
+    NextTable,
+    /// Sort by the next column.
+    SortNext,
+    /// Sort by the column before.
+    SortLast,
+    /// The other order.
+    Invert,
+    /// A filter is typed.
+    Filter,
+    /// A letter of the filter.
+    Type(char),
+    /// The filter's last letter goes.
+    Erase,
+    /// The filter stays as it is.
+    Accept,
+    /// The filter goes, or the help.
+    Clear,
+    /// What is seen stays as it is, or goes on.
+    Freeze,
+    /// Ask less often.
+    Slower,
+    /// Ask more often.
+    Faster,
+    /// Ask now.
+    Refresh,
+    /// The help, or no help.
+    Help,
+    /// So many rows down, or up.
+    Rows(isize),
+    /// A page down, or up.
+    Pages(isize),
+    /// To the first row.
+    Top,
+    /// To the last row.
+    Bottom,
+    /// So many columns to the right, or to the left.
+    Columns(isize),
+}
+
+/// What the key asks for; `None` for nothing.
+pub fn action(key: KeyEvent, mode: Mode) -> Option<Action> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return match key.code {
+            KeyCode::Char('c' | 'd') => Some(Action::Quit),
+            KeyCode::Char('l' | 'r') => Some(Action::Refresh),
+            KeyCode::Char('u') if mode == Mode::Filter => Some(Action::Clear),
+            _ => None,
+        };
+    }
+    match mode {
+        Mode::Filter => typed(key.code),
+        Mode::Help => match key.code {
+            KeyCode::Char('q') | KeyCode::F(10) => Some(Action::Quit),
+            _ => Some(Action::Help),
+        },
+        Mode::Usual => usual(key.code),
+    }
+}
+
+fn typed(code: KeyCode) -> Option<Action> {
+    Some(match code {
+        KeyCode::Char(c) => Action::Type(c),
+        KeyCode::Backspace => Action::Erase,
+        KeyCode::Enter => Action::Accept,
+        KeyCode::Esc => Action::Clear,
+        KeyCode::F(10) => Action::Quit,
+        _ => return None,
+    })
+}
+
+fn usual(code: KeyCode) -> Option<Action> {
+    Some(match code {
+        KeyCode::Char('q') | KeyCode::F(10) => Action::Quit,
+        KeyCode::Char(digit @ '1'..='9') => Action::Screen(digit as usize - '1' as usize),
+        KeyCode::Tab => Action::NextScreen,
+        KeyCode::BackTab => Action::LastScreen,
+        KeyCode::Enter | KeyCode::Char('t') => Action::NextTable,
+        KeyCode::F(6) | KeyCode::Char('>' | '.') => Action::SortNext,
+        KeyCode::Char('<' | ',') => Action::SortLast,
+        KeyCode::Char('I' | 'i') => Action::Invert,
+        KeyCode::F(4) | KeyCode::Char('/') => Action::Filter,
+        KeyCode::Esc => Action::Clear,
+        KeyCode::Char(' ') => Action::Freeze,
+        KeyCode::Char('+') => Action::Slower,
+        KeyCode::Char('-') => Action::Faster,
+        KeyCode::Char('r') => Action::Refresh,
+        KeyCode::Char('h' | '?') | KeyCode::F(1) => Action::Help,
+        KeyCode::Down | KeyCode::Char('j') => Action::Rows(1),
+        KeyCode::Up | KeyCode::Char('k') => Action::Rows(-1),
+        KeyCode::PageDown => Action::Pages(1),
+        KeyCode::PageUp => Action::Pages(-1),
+        KeyCode::Home => Action::Top,
+        KeyCode::End => Action::Bottom,
+        KeyCode::Right => Action::Columns(1),
+        KeyCode::Left => Action::Columns(-1),
+        _ => return None,
+    })
+}
+
+/// The help: keys and what they do.
+pub const HELP: [(&str, &str); 14] = [
+    ("q F10 Ctrl-C", "quit"),
+    ("1 … 9, Tab", "another screen; Shift-Tab goes back"),
+    ("Enter t", "the next table of the screen"),
+    ("F6 > <", "sort by the next column, by the one before"),
+    ("I", "the other order"),
+    ("F4 /", "show rows that contain a text; Esc shows all again"),
+    ("Space", "freeze what is seen, or go on"),
+    ("+ -", "ask less often, more often"),
+    ("r", "ask now"),
+    ("↑ ↓ j k", "a row up or down"),
+    ("PgUp PgDn", "a page up or down"),
+    ("Home End", "the first row, the last row"),
+    ("← →", "columns that are out of sight"),
+    ("h ? F1", "this help"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: KeyCode, mode: Mode) -> Option<Action> {
+        action(KeyEvent::new(code, KeyModifiers::NONE), mode)
+    }
+
+    #[test]
+    fn keys_mean_what_they_mean_in_htop() {
+        for (code, meant) in [
+            (KeyCode::F(10), Action::Quit),
+            (KeyCode::F(6), Action::SortNext),
+            (KeyCode::F(4), Action::Filter),
+            (KeyCode::F(1), Action::Help),
+            (KeyCode::Char('I'), Action::Invert),
+            (KeyCode::Char('1'), Action::Screen(0)),
+            (KeyCode::Char('9'), Action::Screen(8)),
+        ] {
+            assert_eq!(of(code, Mode::Usual), Some(meant));
+        }
+        assert_eq!(of(KeyCode::F(9), Mode::Usual), None);
+    }
+
+    #[test]
+    fn letters_are_typed_into_a_filter_and_control_c_always_ends() {
+        assert_eq!(
+            of(KeyCode::Char('q'), Mode::Filter),
+            Some(Action::Type('q'))
+        );
+        assert_eq!(of(KeyCode::Esc, Mode::Filter), Some(Action::Clear));
+        assert_eq!(of(KeyCode::Char('x'), Mode::Help), Some(Action::Help));
+        let end = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        for mode in [Mode::Usual, Mode::Filter, Mode::Help] {
+            assert_eq!(action(end, mode), Some(Action::Quit));
+        }
+    }
+}

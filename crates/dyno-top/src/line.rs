@@ -1,0 +1,193 @@
+//! One line for each interval, where there is no terminal.
+
+use std::time::Duration;
+
+use dyno_core::visible;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+
+use crate::app::{TopError, first};
+use crate::figures::Cell;
+use crate::format;
+use crate::poll::{Poller, Told};
+use crate::profile::{Figure, Kind, Profile};
+use crate::state::State;
+
+/// The header comes again after so many lines.
+const HEADER_EVERY: u64 = 20;
+/// Characters of a figure's column, and of the time before them.
+const WIDTH: usize = 10;
+/// How soon is looked whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How lines are written.
+pub struct Lines<'a> {
+    /// How often.
+    pub interval: Duration,
+    /// End after so many; `None` for never.
+    pub count: Option<u64>,
+    /// A JSON object a line.
+    pub json: bool,
+    /// Whether the user wants an end.
+    pub stopped: &'a dyn Fn() -> bool,
+    /// Takes a line, with its line feed; false when nobody reads any more.
+    pub write: &'a mut dyn FnMut(&str) -> bool,
+}
+
+/// Writes lines until their number is reached, or the user wants an end.
+///
+/// # Errors
+/// There never was a connection.
+pub fn lines(poller: &Poller, how: Lines<'_>) -> Result<(), TopError> {
+    let Some(profile) = first(poller, how.stopped)? else {
+        return Ok(());
+    };
+    let mut state = State::new(profile, how.interval);
+    let mut written = 0;
+    // The first snapshot begins the first interval, and is no line.
+    let mut is_first = true;
+    while how.count.is_none_or(|count| written < count) {
+        let Some(told) = next(poller, &how)? else {
+            return Ok(());
+        };
+        let silent = match told {
+            Some(Told::Snapshot(snapshot)) => {
+                state.take(Told::Snapshot(snapshot));
+                if std::mem::take(&mut is_first) {
+                    continue;
+                }
+                None
+            }
+            Some(Told::Opened(profile)) => {
+                is_first = true;
+                state.take(Told::Opened(profile));
+                continue;
+            }
+            Some(Told::Lost(why)) => Some(why),
+            None => {
+                let silent = poller.unanswered_for().unwrap_or_default();
+                Some(format!("no answer for {:.0} s", silent.as_secs_f64()))
+            }
+        };
+        let text = match how.json {
+            true => object(&state, silent.as_deref()),
+            false => line(&state, silent.as_deref(), written),
+        };
+        written += 1;
+        if !(how.write)(&text) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What is told next, or that nothing was in time; `None` when the user wants an end.
+fn next(poller: &Poller, how: &Lines<'_>) -> Result<Option<Option<Told>>, TopError> {
+    // An answer may take as long as an interval before it is missed.
+    let patience = how.interval.max(Duration::from_secs(1)) * 2;
+    let mut waited = Duration::ZERO;
+    while waited < patience {
+        if (how.stopped)() {
+            return Ok(None);
+        }
+        let told = poller.next(LOOK).ok_or(TopError::Defect)?;
+        if told.is_some() {
+            return Ok(Some(told));
+        }
+        waited += LOOK;
+    }
+    Ok(Some(None))
+}
+
+/// The figures of a source's lines.
+fn figures(profile: &Profile) -> &'static [Figure] {
+    profile.line
+}
+
+fn line(state: &State, silent: Option<&str>, written: u64) -> String {
+    let figures = figures(&state.profile);
+    let mut text = String::new();
+    if written.is_multiple_of(HEADER_EVERY) {
+        text.push_str(&format!("{:<WIDTH$}", "UTC"));
+        for figure in figures {
+            text.push_str(&padded(figure.title));
+        }
+        text.push('\n');
+    }
+    if let Some(why) = silent {
+        text.push_str(&format!(
+            "{:<WIDTH$} {}\n",
+            clock(now_s()),
+            visible::text(why)
+        ));
+        return text;
+    }
+    text.push_str(&format!("{:<WIDTH$}", clock(state.unix_s)));
+    for figure in figures {
+        text.push_str(&padded(&format::cell(figure.kind, &state.figure(figure))));
+    }
+    text.push('\n');
+    text
+}
+
+/// On the right of a column, with a space before it whatever its length.
+fn padded(text: &str) -> String {
+    let width = text.chars().count().max(WIDTH);
+    format!(" {text:>width$}")
+}
+
+fn object(state: &State, silent: Option<&str>) -> String {
+    let mut object = Map::new();
+    let at_s = if silent.is_some() {
+        now_s()
+    } else {
+        state.unix_s
+    };
+    object.insert("unix_s".to_owned(), json!(at_s));
+    object.insert("source".to_owned(), json!(state.profile.title));
+    match silent {
+        Some(why) => {
+            object.insert("error".to_owned(), json!(why));
+        }
+        None => {
+            let values = figures(&state.profile).iter().map(|figure| {
+                let value = match state.figure(figure) {
+                    Cell::Absent => Value::Null,
+                    Cell::Text(text) => json!(text),
+                    Cell::Number(number) => json!(number),
+                };
+                (name(figure), value)
+            });
+            object.insert("figures".to_owned(), Value::Object(values.collect()));
+        }
+    }
+    let text = Value::Object(object).to_string();
+    format!("{}\n", visible::json(&text))
+}
+
+/// A figure's name for programs: its title with its unit.
+fn name(figure: &Figure) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let title = figure.title.to_lowercase().replace("/s", " per s");
+    let title: String = title.chars().map(plain).collect();
+    match figure.kind {
+        Kind::Text | Kind::Count => title,
+        Kind::Bytes => format!("{title}_bytes"),
+        Kind::Seconds => format!("{title}_s"),
+        Kind::Share => format!("{title}_share"),
+    }
+}
+
+/// The time of day in UTC.
+pub fn clock(unix_s: f64) -> String {
+    let Ok(at) = Timestamp::from_second(unix_s as i64) else {
+        return String::new();
+    };
+    let at = at.to_zoned(TimeZone::UTC);
+    format!("{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())
+}
+
+fn now_s() -> f64 {
+    dyno_core::clock::wall_time().as_secs_f64()
+}

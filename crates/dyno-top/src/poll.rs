@@ -1,0 +1,397 @@
+//! The thread that asks: a source that hangs must not stop the screen.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel,
+};
+use std::time::Duration;
+
+use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::{Clock, redact};
+
+use crate::figures::Values;
+use crate::heat;
+use crate::profile::{Ask, Latencies, Profile};
+use crate::source::{Answer, Source, Trouble};
+
+/// So many snapshots may wait to be shown; the thread waits beyond.
+const WAITING_MAX: usize = 8;
+/// A question whose answer took so long is not asked again before this many times as long has
+/// passed, and so costs a twentieth of the server's time at most.
+const PAUSES: u64 = 20;
+/// Answers that came faster cost nothing to speak of.
+const CHEAP_NS: Nanos = 20_000_000;
+
+/// What the thread tells.
+#[derive(Debug)]
+pub enum Told {
+    /// There is a connection, and this is what there is to ask.
+    Opened(Box<Profile>),
+    /// What was answered.
+    Snapshot(Box<Snapshot>),
+    /// There is no connection (any more), and why. It is tried again.
+    Lost(String),
+}
+
+/// What was answered at one time.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When the values were asked for.
+    pub at: Nanos,
+    /// The same as civil time, seconds since the Unix epoch.
+    pub unix_s: f64,
+    /// Of which screen the tables are.
+    pub screen: usize,
+    /// Values of figures.
+    pub values: Values,
+    /// Latencies.
+    pub latencies: heat::Told,
+    /// The tables of the screen.
+    pub tables: Vec<Answered>,
+    /// What was refused beside the tables, and what helps.
+    pub notes: Vec<String>,
+}
+
+/// A table's answer.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// When it was asked for; the same as before where it was not asked for again.
+    pub at: Nanos,
+    /// `None` where every way to ask was refused.
+    pub answer: Option<Arc<Answer>>,
+    /// Why better ways were not taken.
+    pub notes: Vec<String>,
+}
+
+/// What the thread is told.
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Screen(usize),
+    Interval(Duration),
+    Refresh,
+}
+
+/// The thread as the others see it. It ends when this is dropped, as soon as the source lets it.
+pub struct Poller {
+    orders: Sender<Order>,
+    told: Receiver<Told>,
+    /// Since when a question waits for its answer; 0 where none does.
+    asked_at: Arc<AtomicU64>,
+}
+
+impl Poller {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start(source: Box<dyn Source>, interval: Duration) -> io::Result<Self> {
+        let (orders, ordered) = channel();
+        let (teller, told) = sync_channel(WAITING_MAX);
+        let asked_at = Arc::new(AtomicU64::new(0));
+        let asker = Asker {
+            source,
+            asked_at: Arc::clone(&asked_at),
+            profile: None,
+            screen: 0,
+            ways: HashMap::new(),
+            refused: HashMap::new(),
+        };
+        std::thread::Builder::new()
+            .name("dyno-top".to_owned())
+            .spawn(move || asker.work(&ordered, &teller, interval))?;
+        Ok(Self {
+            orders,
+            told,
+            asked_at,
+        })
+    }
+
+    /// What has been told, if anything was within `patience`; `None` when the thread has ended.
+    pub fn next(&self, patience: Duration) -> Option<Option<Told>> {
+        match self.told.recv_timeout(patience) {
+            Ok(told) => Some(Some(told)),
+            Err(RecvTimeoutError::Timeout) => Some(None),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// The same without waiting.
+    pub fn waiting(&self) -> Option<Option<Told>> {
+        match self.told.try_recv() {
+            Ok(told) => Some(Some(told)),
+            Err(TryRecvError::Empty) => Some(None),
+            Err(TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// Asks for another screen from now on, at once.
+    pub fn show(&self, screen: usize) {
+        let _ = self.orders.send(Order::Screen(screen));
+    }
+
+    /// Asks so often from now on.
+    pub fn every(&self, interval: Duration) {
+        let _ = self.orders.send(Order::Interval(interval));
+    }
+
+    /// Asks at once.
+    pub fn refresh(&self) {
+        let _ = self.orders.send(Order::Refresh);
+    }
+
+    /// For how long a question has been waiting for its answer.
+    pub fn unanswered_for(&self) -> Option<Duration> {
+        let asked_at = self.asked_at.load(Ordering::Relaxed);
+        let waits = Duration::from_nanos(Clock.now().saturating_sub(asked_at));
+        (asked_at > 0).then_some(waits)
+    }
+}
+
+/// How a table is asked for.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    /// The way that is taken.
+    at: usize,
+    notes: Vec<String>,
+    last: Option<Answered>,
+    took: Nanos,
+}
+
+/// Why a question is not asked.
+#[derive(Clone, Debug)]
+struct Refused {
+    why: String,
+    /// The user can do something about it.
+    is_told: bool,
+}
+
+struct Asker {
+    source: Box<dyn Source>,
+    asked_at: Arc<AtomicU64>,
+    profile: Option<Arc<Profile>>,
+    screen: usize,
+    /// By screen and table.
+    ways: HashMap<(usize, usize), Way>,
+    /// Questions beside the tables that are not asked any more, and why.
+    refused: HashMap<&'static str, Refused>,
+}
+
+impl Asker {
+    fn work(mut self, orders: &Receiver<Order>, teller: &SyncSender<Told>, interval: Duration) {
+        let mut interval = interval;
+        loop {
+            let begun = Clock.now();
+            if !self.turn(teller) {
+                return;
+            }
+            let mut due = begun + interval.as_nanos() as Nanos;
+            loop {
+                let wait = Duration::from_nanos(due.saturating_sub(Clock.now()));
+                match orders.recv_timeout(wait) {
+                    Ok(Order::Screen(screen)) => {
+                        self.screen = screen;
+                        break;
+                    }
+                    Ok(Order::Interval(new)) => {
+                        interval = new;
+                        due = begun + interval.as_nanos() as Nanos;
+                    }
+                    Ok(Order::Refresh) | Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        }
+    }
+
+    /// One snapshot, with a connection before it where there is none. False when nobody listens.
+    fn turn(&mut self, teller: &SyncSender<Told>) -> bool {
+        self.asked_at.store(Clock.now(), Ordering::Relaxed);
+        let profile = match &self.profile {
+            Some(profile) => Arc::clone(profile),
+            None => match self.source.open() {
+                Ok(profile) => {
+                    self.ways.clear();
+                    self.refused.clear();
+                    if teller
+                        .send(Told::Opened(Box::new(profile.clone())))
+                        .is_err()
+                    {
+                        return false;
+                    }
+                    Arc::clone(self.profile.insert(Arc::new(profile)))
+                }
+                Err(why) => return self.lose(&why, teller),
+            },
+        };
+        let snapshot = self.snapshot(&profile);
+        match snapshot {
+            Ok(snapshot) => {
+                self.asked_at.store(0, Ordering::Relaxed);
+                teller.send(Told::Snapshot(Box::new(snapshot))).is_ok()
+            }
+            Err(why) => self.lose(&why, teller),
+        }
+    }
+
+    fn lose(&mut self, why: &Trouble, teller: &SyncSender<Told>) -> bool {
+        self.profile = None;
+        self.asked_at.store(0, Ordering::Relaxed);
+        let why = redact::text(&why.to_string());
+        teller.send(Told::Lost(why)).is_ok()
+    }
+
+    fn snapshot(&mut self, profile: &Profile) -> Result<Snapshot, Trouble> {
+        let at = Clock.now();
+        let unix_s = wall_time().as_secs_f64();
+        let mut values = Values::default();
+        for part in profile.values {
+            if let Some(answer) = self.beside(profile, &part.ask)? {
+                values.add(&answer, part.form);
+            }
+        }
+        let latencies = self.latencies(profile)?;
+        let screen = self.screen.min(profile.screens.len().saturating_sub(1));
+        let tables = profile.screens.get(screen).map_or(0, |s| s.tables.len());
+        let tables = (0..tables)
+            .map(|table| self.table(profile, screen, table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let told = self.refused.values().filter(|refused| refused.is_told);
+        let mut notes: Vec<String> = told.map(|refused| refused.why.clone()).collect();
+        notes.sort();
+        Ok(Snapshot {
+            at,
+            unix_s,
+            screen,
+            values,
+            latencies,
+            tables,
+            notes,
+        })
+    }
+
+    fn latencies(&mut self, profile: &Profile) -> Result<heat::Told, Trouble> {
+        let ask = match &profile.latencies {
+            Latencies::Absent(why) => return Ok(heat::Told::Absent((*why).to_owned())),
+            Latencies::Buckets { ask, .. }
+            | Latencies::Columns { ask, .. }
+            | Latencies::Intervals(ask) => ask,
+        };
+        match self.beside(profile, ask)? {
+            Some(answer) => Ok(heat::told(&profile.latencies, &answer)),
+            None => {
+                let refused = self.refused.get(ask.text);
+                let why = refused.map(|refused| refused.why.clone());
+                Ok(heat::Told::Absent(why.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// The answer to a question that no table is made of; `None` where it is refused.
+    fn beside(&mut self, profile: &Profile, ask: &Ask) -> Result<Option<Answer>, Trouble> {
+        if self.refused.contains_key(ask.text) {
+            return Ok(None);
+        }
+        let refused = match profile.can(ask.needs) {
+            Err(why) => Refused {
+                why: why.to_owned(),
+                is_told: false,
+            },
+            Ok(()) => match self.source.ask(&worded(profile, ask)) {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(Trouble::Refused(why)) => Refused {
+                    why: advised(&why, ask),
+                    is_told: !ask.advice.is_empty(),
+                },
+                Err(lost) => return Err(lost),
+            },
+        };
+        self.refused.insert(ask.text, refused);
+        Ok(None)
+    }
+
+    fn table(
+        &mut self,
+        profile: &Profile,
+        screen: usize,
+        table: usize,
+    ) -> Result<Answered, Trouble> {
+        let asks = profile.screens[screen].tables[table].asks;
+        let mut way = self.ways.remove(&(screen, table)).unwrap_or_default();
+        let now = Clock.now();
+        if let Some(last) = &way.last
+            && way.took > CHEAP_NS
+            && now < last.at + way.took * PAUSES
+        {
+            let last = last.clone();
+            self.ways.insert((screen, table), way);
+            return Ok(last);
+        }
+        let mut answer = None;
+        while let Some(ask) = asks.get(way.at) {
+            if let Err(why) = profile.can(ask.needs) {
+                // The next way may be as good; nothing is to be done then.
+                if !ask.advice.is_empty() || way.at + 1 == asks.len() {
+                    way.notes.push(why.to_owned());
+                }
+                way.at += 1;
+                continue;
+            }
+            match self.source.ask(&worded(profile, ask)) {
+                Ok(told) => {
+                    answer = Some(Arc::new(told));
+                    break;
+                }
+                Err(Trouble::Refused(why)) => {
+                    // Another way that is as good may follow; the last one has to be told.
+                    if !ask.advice.is_empty() || way.at + 1 == asks.len() {
+                        way.notes.push(advised(&why, ask));
+                    }
+                    way.at += 1;
+                }
+                Err(lost) => return Err(lost),
+            }
+        }
+        way.took = Clock.now().saturating_sub(now);
+        let answered = Answered {
+            at: now,
+            answer,
+            notes: way.notes.clone(),
+        };
+        way.last = Some(answered.clone());
+        self.ways.insert((screen, table), way);
+        Ok(answered)
+    }
+}
+
+fn worded(profile: &Profile, ask: &Ask) -> String {
+    ask.text.replace("{schema}", &profile.schema)
+}
+
+fn advised(why: &str, ask: &Ask) -> String {
+    let why = redact::text(why);
+    match ask.advice {
+        "" => format!("refused: {why}"),
+        advice => format!("refused: {why}; {advice}"),
+    }
+}
+
+/// One snapshot without a thread, for tests of what is made of it.
+#[cfg(test)]
+pub(crate) fn snapshot(
+    source: Box<dyn Source>,
+    profile: &Profile,
+    screen: usize,
+) -> Result<Snapshot, Trouble> {
+    let mut asker = Asker {
+        source,
+        asked_at: Arc::default(),
+        profile: None,
+        screen,
+        ways: HashMap::new(),
+        refused: HashMap::new(),
+    };
+    asker.snapshot(profile)
+}

@@ -1,0 +1,96 @@
+//! Tables as they are shown: rows of an answer beside those of the answer before.
+
+use std::collections::HashMap;
+
+use dyno_core::{redact, visible};
+
+use crate::figures::{Cell, Fields as _, RowOf, cell};
+use crate::mask;
+use crate::profile::{Kind, Table};
+use crate::source::Answer;
+
+/// The rows of a table with its columns' cells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// A cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+    /// Titles of columns of which the answer has nothing.
+    pub missing: Vec<&'static str>,
+}
+
+/// What a table shows of an answer and of the one that came `seconds` before.
+pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Shown {
+    let earlier = before.map(|(answer, seconds)| (answer, by_key(table, answer), seconds));
+    let rows = (0..now.rows.len()).map(|row| {
+        let this = RowOf { answer: now, row };
+        let that = earlier.as_ref().and_then(|(answer, by_key, seconds)| {
+            let row = *by_key.get(&key(table, this))?;
+            Some((RowOf { answer, row }, *seconds))
+        });
+        let that = that.as_ref().map(|(row, seconds)| (row, *seconds));
+        let cells = table.columns.iter().map(|column| {
+            let cell = cell(column, &this, that);
+            clean(cell, column.masked)
+        });
+        cells.collect()
+    });
+    Shown {
+        rows: rows.collect(),
+        missing: missing(table, now),
+    }
+}
+
+/// Text of others that may be shown: without literals where it is a statement's, without secrets,
+/// and nothing in it steers the terminal.
+fn clean(cell: Cell, masked: bool) -> Cell {
+    let Cell::Text(text) = cell else {
+        return cell;
+    };
+    let text = match masked {
+        true => mask::statement(&text),
+        false => text,
+    };
+    let text = redact::text(&text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Cell::Text(visible::text(&line).into_owned())
+}
+
+fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
+    let parts = table.key.iter();
+    let part = |names: &&str| row.first(names).unwrap_or_default().to_owned();
+    parts.map(part).collect()
+}
+
+fn by_key(table: &Table, answer: &Answer) -> HashMap<Vec<String>, usize> {
+    let rows = 0..answer.rows.len();
+    rows.map(|row| (key(table, RowOf { answer, row }), row))
+        .collect()
+}
+
+/// Columns of which the answer has none of the names. An answer without names tells nothing.
+fn missing(table: &Table, answer: &Answer) -> Vec<&'static str> {
+    if answer.names.is_empty() {
+        return Vec::new();
+    }
+    let there = |from: &str| {
+        from.split(['|', '+'])
+            .any(|name| answer.column(name).is_some())
+    };
+    let missing = table.columns.iter().filter(|column| !there(column.from));
+    missing.map(|column| column.title).collect()
+}
+
+/// The order of two cells, in which numbers come before text and what is not known comes last.
+pub fn order(kind: Kind, one: &Cell, other: &Cell) -> std::cmp::Ordering {
+    match (one, other) {
+        (Cell::Number(one), Cell::Number(other)) => one.total_cmp(other),
+        (Cell::Text(one), Cell::Text(other)) => one.cmp(other),
+        (Cell::Absent, Cell::Absent) => std::cmp::Ordering::Equal,
+        (Cell::Absent, _) => std::cmp::Ordering::Less,
+        (_, Cell::Absent) => std::cmp::Ordering::Greater,
+        (Cell::Number(_), Cell::Text(_)) if kind == Kind::Text => std::cmp::Ordering::Less,
+        (Cell::Number(_), Cell::Text(_)) => std::cmp::Ordering::Greater,
+        (Cell::Text(_), Cell::Number(_)) if kind == Kind::Text => std::cmp::Ordering::Greater,
+        (Cell::Text(_), Cell::Number(_)) => std::cmp::Ordering::Less,
+    }
+}

@@ -1,0 +1,400 @@
+//! HAProxy's socket for statistics: a command, an answer, and the connection ends.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::profile::{Ask, Figure, Form, Kind, Latencies, Profile, Screen, Table, Values};
+use crate::source::{Answer, Source, Trouble};
+
+/// How long connecting and each wait for bytes may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// More than the statistics of ten thousand servers take.
+const ANSWER_BYTES_MAX: u64 = 32 << 20;
+/// What is asked about a part of the statistics: the command, and the rows that are meant.
+const STAT: &str = "show stat";
+const INFO: &str = "show info";
+
+/// HAProxy's socket.
+#[derive(Clone, Debug)]
+pub struct HaProxy {
+    place: Place,
+    /// As the user wrote it.
+    name: String,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Unix(PathBuf),
+    Tcp(String),
+}
+
+impl HaProxy {
+    /// The socket at a path, or at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// What can be neither.
+    pub fn new(socket: &str) -> Result<Self, String> {
+        let tcp = socket.rsplit_once(':').filter(|(host, port)| {
+            !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()
+        });
+        let place = match tcp {
+            Some(_) => Place::Tcp(socket.to_owned()),
+            None if socket.is_empty() => {
+                return Err("a path or HOST:PORT of HAProxy's `stats socket` is needed".to_owned());
+            }
+            None => Place::Unix(PathBuf::from(socket)),
+        };
+        Ok(Self {
+            place,
+            name: socket.to_owned(),
+        })
+    }
+
+    fn say(&self, command: &str) -> Result<String, Trouble> {
+        let lost = |error: std::io::Error| {
+            Trouble::Lost(format!(
+                "cannot ask HAProxy at {}: {error}; `stats socket` in its section global names \
+                 the socket, whose user and mode must let this user in",
+                self.name
+            ))
+        };
+        match &self.place {
+            Place::Unix(path) => {
+                let stream = UnixStream::connect(path).map_err(lost)?;
+                stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+                stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
+                exchange(stream, command).map_err(lost)
+            }
+            Place::Tcp(address) => {
+                let addresses = address.to_socket_addrs().map_err(lost)?;
+                let stream = connect(addresses).map_err(lost)?;
+                stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+                stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
+                exchange(stream, command).map_err(lost)
+            }
+        }
+    }
+}
+
+/// The first address that lets itself be connected to.
+fn connect(addresses: impl Iterator<Item = std::net::SocketAddr>) -> std::io::Result<TcpStream> {
+    let mut why = std::io::Error::other("the host has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
+fn exchange(mut stream: impl Read + Write, command: &str) -> std::io::Result<String> {
+    stream.write_all(format!("{command}\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Source for HaProxy {
+    fn open(&mut self) -> Result<Profile, Trouble> {
+        let info = self.say(INFO)?;
+        let told = pairs(&info);
+        if told.rows.is_empty() {
+            let first = info.lines().next().unwrap_or_default();
+            return Err(Trouble::Lost(format!(
+                "{} does not answer as HAProxy's stats socket does: '{first}'",
+                self.name
+            )));
+        }
+        let version = (0..told.rows.len())
+            .find(|row| told.field(*row, 0) == Some("Version"))
+            .and_then(|row| told.field(row, 1));
+        Ok(profile(format!(
+            "HAProxy {} · {}",
+            version.unwrap_or("?"),
+            self.name
+        )))
+    }
+
+    fn ask(&mut self, question: &str) -> Result<Answer, Trouble> {
+        if question == INFO {
+            return Ok(pairs(&self.say(INFO)?));
+        }
+        // Which rows of the statistics: see the screens below.
+        let part = question.strip_prefix(STAT).unwrap_or_default().trim();
+        let text = self.say(STAT)?;
+        match text.strip_prefix("# ") {
+            Some(csv) => Ok(only(part, comma_separated(csv))),
+            None => Err(Trouble::Refused(
+                text.lines().next().unwrap_or_default().to_owned(),
+            )),
+        }
+    }
+}
+
+/// `Name: value` in each line.
+fn pairs(text: &str) -> Answer {
+    let rows = text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some(vec![
+            Some(name.trim().to_owned()),
+            Some(value.trim().to_owned()),
+        ])
+    });
+    Answer {
+        names: vec!["name".to_owned(), "value".to_owned()],
+        rows: rows.collect(),
+    }
+}
+
+/// Comma-separated values with their names in the first line; what is empty is not told.
+fn comma_separated(text: &str) -> Answer {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let names = lines.next().map(fields).unwrap_or_default();
+    let rows = lines.map(|line| {
+        let fields = fields(line).into_iter();
+        fields
+            .map(|field| Some(field).filter(|text| !text.is_empty()))
+            .collect()
+    });
+    Answer {
+        rows: rows.collect(),
+        names,
+    }
+}
+
+/// The fields of a line: between commas, and in double quotes where they hold some.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.trim_end_matches(['\r', '\n']).chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                push(&mut fields, c);
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => push(&mut fields, c),
+        }
+    }
+    fields
+}
+
+fn push(fields: &mut [String], c: char) {
+    if let Some(last) = fields.last_mut() {
+        last.push(c);
+    }
+}
+
+/// The rows of frontends, of backends, or of servers: HAProxy tells them in one table.
+fn only(part: &str, mut answer: Answer) -> Answer {
+    let Some(column) = answer.column("svname") else {
+        return answer;
+    };
+    answer.rows.retain(|row| {
+        let name = row
+            .get(column)
+            .and_then(Option::as_deref)
+            .unwrap_or_default();
+        match part {
+            "frontends" => name == "FRONTEND",
+            "backends" => name == "BACKEND",
+            "servers" => name != "FRONTEND" && name != "BACKEND",
+            _ => true,
+        }
+    });
+    answer
+}
+
+/// The screens.
+pub(crate) fn profile(title: String) -> Profile {
+    Profile {
+        title,
+        screens: SCREENS,
+        values: VALUES,
+        latencies: Latencies::Absent("HAProxy tells means of its last 1,024 sessions only"),
+        line: &[
+            CONNECTIONS,
+            SESSIONS,
+            REQUESTS,
+            CURRENT,
+            BYTES_OUT,
+            IDLE,
+            QUEUED,
+        ],
+        abilities: Vec::new(),
+        schema: String::new(),
+        notes: Vec::new(),
+    }
+}
+
+const VALUES: &[Values] = &[Values {
+    ask: Ask::plain(INFO),
+    form: Form::Rows,
+}];
+
+/// A millisecond, the unit of its times.
+const MS: f64 = 1e-3;
+
+const CONNECTIONS: Figure = Figure::rate("conns/s", "CumConns");
+const SESSIONS: Figure = Figure::count("sessions/s", "SessRate");
+const REQUESTS: Figure = Figure::rate("requests/s", "CumReq");
+const CURRENT: Figure = Figure::count("connected", "CurrConns");
+const BYTES_OUT: Figure = Figure::byte_rate("sent/s", "TotalBytesOut|Total_bytes_out");
+const IDLE: Figure = Figure {
+    scale: 0.01,
+    ..Figure::new("idle", "Idle_pct", Kind::Share)
+};
+const QUEUED: Figure = Figure::count("run queue", "Run_queue");
+
+const SCREENS: &[Screen] = &[
+    Screen {
+        title: "Servers",
+        figures: &[
+            CONNECTIONS,
+            CURRENT,
+            Figure::count("limit", "Maxconn"),
+            SESSIONS,
+            BYTES_OUT,
+            IDLE,
+            QUEUED,
+            Figure::count("threads", "Nbthread"),
+            Figure::time("uptime", "Uptime_sec", 1.0),
+        ],
+        heat: false,
+        tables: &[Table {
+            title: "Servers",
+            asks: &[Ask::plain("show stat servers")],
+            columns: &[
+                Figure::text("proxy", "pxname"),
+                Figure::text("server", "svname"),
+                Figure::text("status", "status"),
+                Figure::count("sessions", "scur"),
+                Figure::count("most", "smax"),
+                Figure::rate("new/s", "stot"),
+                Figure::byte_rate("in/s", "bin"),
+                Figure::byte_rate("out/s", "bout"),
+                Figure::count("queue", "qcur"),
+                Figure::rate("errors/s", "econ+eresp"),
+                Figure::time("connect", "ctime", MS),
+                Figure::time("total", "ttime", MS),
+                Figure::count("downs", "chkdown"),
+                Figure::text("check", "check_status"),
+            ],
+            key: &["pxname", "svname"],
+            sort: 5,
+            empty: "no server",
+        }],
+    },
+    Screen {
+        title: "Proxies",
+        figures: &[],
+        heat: false,
+        tables: &[
+            Table {
+                title: "Frontends",
+                asks: &[Ask::plain("show stat frontends")],
+                columns: &[
+                    Figure::text("proxy", "pxname"),
+                    Figure::text("status", "status"),
+                    Figure::count("sessions", "scur"),
+                    Figure::count("most", "smax"),
+                    Figure::count("limit", "slim"),
+                    Figure::rate("new/s", "stot"),
+                    Figure::byte_rate("in/s", "bin"),
+                    Figure::byte_rate("out/s", "bout"),
+                    Figure::rate("denied/s", "dreq+dcon+dses"),
+                    Figure::rate("errors/s", "ereq"),
+                ],
+                key: &["pxname"],
+                sort: 5,
+                empty: "no frontend",
+            },
+            Table {
+                title: "Backends",
+                asks: &[Ask::plain("show stat backends")],
+                columns: &[
+                    Figure::text("proxy", "pxname"),
+                    Figure::text("status", "status"),
+                    Figure::count("servers up", "act"),
+                    Figure::count("sessions", "scur"),
+                    Figure::count("queue", "qcur"),
+                    Figure::rate("new/s", "stot"),
+                    Figure::byte_rate("out/s", "bout"),
+                    Figure::rate("errors/s", "econ+eresp"),
+                    Figure::rate("retries/s", "wretr"),
+                    Figure::rate("redisp./s", "wredis"),
+                    Figure::time("queued", "qtime", MS),
+                    Figure::time("connect", "ctime", MS),
+                ],
+                key: &["pxname"],
+                sort: 5,
+                empty: "no backend",
+            },
+        ],
+    },
+    Screen {
+        title: "Info",
+        figures: &[],
+        heat: false,
+        tables: &[Table {
+            title: "What HAProxy tells of itself",
+            asks: &[Ask::plain(INFO)],
+            columns: &[
+                Figure::text("name", "name"),
+                Figure::rate("change/s", "value"),
+                Figure::text("value", "value"),
+            ],
+            key: &["name"],
+            sort: 0,
+            empty: "nothing",
+        }],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_are_paths_or_hosts_with_ports() {
+        let tcp = |text: &str| matches!(HaProxy::new(text).unwrap().place, Place::Tcp(_));
+        assert!(tcp("127.0.0.1:9999") && tcp("[::1]:9999") && tcp("lb:1"));
+        assert!(!tcp("/run/haproxy.sock") && !tcp("./a:1/b:2") && !tcp("admin.sock"));
+        assert!(HaProxy::new("").is_err());
+    }
+
+    #[test]
+    fn statistics_are_read_by_name_with_quotes_and_gaps() {
+        let answer = comma_separated("pxname,svname,scur,\nfe,FRONTEND,1,\nbe,\"a,\"\"b\",,\n");
+        assert_eq!(answer.names, ["pxname", "svname", "scur", ""]);
+        assert_eq!(answer.field(1, 1), Some("a,\"b"));
+        assert_eq!(answer.field(1, 2), None);
+        assert_eq!(only("servers", answer.clone()).rows.len(), 1);
+        assert_eq!(only("frontends", answer.clone()).rows.len(), 1);
+        assert_eq!(only("backends", answer).rows.len(), 0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_answer_panics(text in "[ -~\n\t\",:#é]{0,80}") {
+            let answer = comma_separated(&text);
+            for part in ["frontends", "backends", "servers", ""] {
+                proptest::prop_assert!(only(part, answer.clone()).rows.len() <= answer.rows.len());
+            }
+            proptest::prop_assert!(pairs(&text).rows.iter().all(|row| row.len() == 2));
+        }
+    }
+
+    #[test]
+    fn what_is_no_pair_is_passed_over() {
+        let answer = pairs("Name: HAProxy\nVersion: 2.6.12\n\nnothing\n");
+        assert_eq!(answer.rows.len(), 2);
+        assert_eq!(answer.field(1, 1), Some("2.6.12"));
+    }
+}

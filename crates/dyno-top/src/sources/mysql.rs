@@ -1,0 +1,207 @@
+//! MySQL and MariaDB: the same screens, asked by the best way that the server has.
+
+mod clients;
+mod io;
+mod statements;
+mod tables;
+
+use super::server::{Asking, one};
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::source::Trouble;
+use clients::{CONNECTIONS, REPLICATION};
+use io::IO;
+use statements::STATEMENTS;
+use tables::TABLES;
+
+/// A picosecond, the unit of the performance schema.
+const PS: f64 = 1e-12;
+
+const PROCESS: &str = "GRANT PROCESS ON *.* TO the user shows all sessions";
+const READ_SCHEMA: &str = "GRANT SELECT ON performance_schema.* TO the user";
+const REPLICA: &str = "GRANT REPLICATION CLIENT (MariaDB: REPLICA MONITOR) ON *.* TO the user";
+
+/// What there is to ask of this server.
+///
+/// # Errors
+/// The connection is lost.
+pub(crate) fn profile(
+    asking: Asking<'_>,
+    title: String,
+    is_mariadb: bool,
+    proxied: bool,
+) -> Result<Profile, Trouble> {
+    let schema = one(asking, "SELECT @@performance_schema")?;
+    let schema = match schema.as_deref() {
+        Some("1") => Ok(()),
+        _ => Err(
+            "performance_schema is OFF, which only a start of the server with \
+                  performance_schema=ON changes"
+                .to_owned(),
+        ),
+    };
+    let mut abilities = vec![("performance_schema", schema)];
+    if is_mariadb {
+        let on = one(asking, "SELECT @@userstat")?.as_deref() == Some("1");
+        let off = "userstat is OFF: SET GLOBAL userstat = 1 counts for tables and indexes";
+        abilities.push(("userstat", if on { Ok(()) } else { Err(off.to_owned()) }));
+        let on = one(asking, "SELECT @@query_response_time_stats")?.as_deref() == Some("1");
+        let off = "MariaDB keeps a histogram only with its plugin: INSTALL SONAME \
+                   'query_response_time', and SET GLOBAL query_response_time_stats = 1";
+        abilities.push((
+            "response_time",
+            if on { Ok(()) } else { Err(off.to_owned()) },
+        ));
+    } else {
+        let none = "userstat is MariaDB's".to_owned();
+        abilities.push(("userstat", Err(none)));
+    }
+    let mut notes = Vec::new();
+    if !sees_all(asking)? {
+        notes.push(format!(
+            "the user's grants have no PROCESS: other users' sessions may be hidden; {PROCESS}"
+        ));
+    }
+    if proxied {
+        notes.push(
+            "this is ProxySQL's port for clients, and any of its servers may answer; its own \
+             screens are behind its admin port"
+                .to_owned(),
+        );
+    }
+    Ok(Profile {
+        title,
+        screens: SCREENS,
+        values: VALUES,
+        latencies: if is_mariadb { RESPONSE_TIME } else { HISTOGRAM },
+        line: LINE,
+        abilities,
+        schema: String::new(),
+        notes,
+    })
+}
+
+/// Whether the user sees the sessions of others, as far as grants tell without looking into roles.
+fn sees_all(asking: Asking<'_>) -> Result<bool, Trouble> {
+    let grants = match asking("SHOW GRANTS") {
+        Ok(grants) => grants,
+        // It does not tell.
+        Err(Trouble::Refused(_)) => return Ok(true),
+        Err(lost) => return Err(lost),
+    };
+    let grants = (0..grants.rows.len()).filter_map(|row| grants.field(row, 0));
+    let mut grants = grants.filter_map(|grant| grant.split_once(" ON *.*"));
+    Ok(grants.any(|(what, _)| what.contains("PROCESS") || what.contains("ALL PRIVILEGES")))
+}
+
+const HISTOGRAM: Latencies = Latencies::Buckets {
+    ask: Ask::needing(
+        "performance_schema",
+        "SELECT BUCKET_TIMER_HIGH, COUNT_BUCKET \
+         FROM performance_schema.events_statements_histogram_global WHERE COUNT_BUCKET > 0 \
+         LIMIT 1000",
+    )
+    .or_advise(READ_SCHEMA),
+    bound: "BUCKET_TIMER_HIGH",
+    count: "COUNT_BUCKET",
+    scale: PS,
+};
+
+const RESPONSE_TIME: Latencies = Latencies::Buckets {
+    ask: Ask::needing(
+        "response_time",
+        "SELECT TIME, COUNT FROM information_schema.QUERY_RESPONSE_TIME LIMIT 1000",
+    )
+    .or_advise(PROCESS),
+    bound: "TIME",
+    count: "COUNT",
+    scale: 1.0,
+};
+
+const VALUES: &[Values] = &[
+    Values {
+        ask: Ask::plain("SHOW GLOBAL STATUS"),
+        form: Form::Rows,
+    },
+    Values {
+        ask: Ask::plain(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', \
+             'innodb_buffer_pool_size', 'innodb_page_size', 'read_only')",
+        ),
+        form: Form::Rows,
+    },
+];
+
+const QUERIES: Figure = Figure::rate("queries/s", "Queries|Questions");
+const READS: Figure = Figure::rate("reads/s", "Com_select");
+const WRITES: Figure = Figure::rate(
+    "writes/s",
+    "Com_insert+Com_update+Com_delete+Com_replace+Com_insert_select+Com_replace_select\
+     +Com_update_multi+Com_delete_multi+Com_load",
+);
+const COMMITS: Figure = Figure::rate("commits/s", "Com_commit");
+const RUNNING: Figure = Figure::count("running", "Threads_running");
+const CONNECTED: Figure = Figure::count("connected", "Threads_connected");
+const HITS: Figure = Figure::hits(
+    "pool hits",
+    "Innodb_buffer_pool_reads",
+    "Innodb_buffer_pool_read_requests",
+);
+const SENT: Figure = Figure::byte_rate("sent/s", "Bytes_sent");
+const DATA_READ: Figure = Figure::byte_rate("data read/s", "Innodb_data_read");
+const DATA_WRITTEN: Figure = Figure::byte_rate("data writ./s", "Innodb_data_written");
+const REDO: Figure = Figure::byte_rate("redo/s", "Innodb_os_log_written");
+const LOCK_WAITS: Figure = Figure::count("lock waits", "Innodb_row_lock_current_waits");
+
+const LINE: &[Figure] = &[
+    QUERIES, READS, WRITES, COMMITS, RUNNING, CONNECTED, HITS, DATA_READ, REDO, SENT,
+];
+
+const SCREENS: &[Screen] = &[OVERVIEW, STATEMENTS, TABLES, IO, REPLICATION, CONNECTIONS];
+
+const OVERVIEW: Screen = Screen {
+    title: "Overview",
+    figures: &[
+        QUERIES,
+        READS,
+        WRITES,
+        COMMITS,
+        RUNNING,
+        CONNECTED,
+        LOCK_WAITS,
+        Figure::rate("slow/s", "Slow_queries"),
+        HITS,
+        DATA_READ,
+        REDO,
+        Figure::time("uptime", "Uptime", 1.0),
+    ],
+    heat: true,
+    tables: &[Table {
+        title: "Sessions by what they do",
+        asks: &[
+            Ask::needing(
+                "performance_schema",
+                "SELECT PROCESSLIST_COMMAND AS command, COUNT(*) AS sessions, \
+                 MAX(PROCESSLIST_TIME) AS longest, COALESCE(PROCESSLIST_STATE, '') AS state \
+                 FROM performance_schema.threads WHERE TYPE = 'FOREGROUND' \
+                 AND PROCESSLIST_ID IS NOT NULL AND PROCESSLIST_ID <> CONNECTION_ID() \
+                 GROUP BY PROCESSLIST_COMMAND, COALESCE(PROCESSLIST_STATE, '') \
+                 ORDER BY sessions DESC LIMIT 100",
+            ),
+            Ask::plain(
+                "SELECT COMMAND AS command, COUNT(*) AS sessions, MAX(TIME) AS longest, \
+                 COALESCE(STATE, '') AS state FROM information_schema.PROCESSLIST \
+                 WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, COALESCE(STATE, '') \
+                 ORDER BY sessions DESC LIMIT 100",
+            ),
+        ],
+        columns: &[
+            Figure::text("command", "command"),
+            Figure::count("sessions", "sessions"),
+            Figure::time("longest", "longest", 1.0),
+            Figure::text("state", "state"),
+        ],
+        key: &["command", "state"],
+        sort: 1,
+        empty: "no other session that this user sees",
+    }],
+};

@@ -1,0 +1,150 @@
+//! Replication and connections.
+
+use super::{CONNECTED, REPLICA, RUNNING, SENT};
+use crate::profile::{Ask, Figure, Screen, Table};
+
+pub(super) const REPLICATION: Screen = Screen {
+    title: "Replication",
+    figures: &[
+        Figure::count("cluster size", "wsrep_cluster_size"),
+        Figure::text("cluster", "wsrep_cluster_status"),
+        Figure::text("node", "wsrep_local_state_comment"),
+        Figure::count("recv queue", "wsrep_local_recv_queue"),
+        Figure::rate(
+            "conflicts/s",
+            "wsrep_local_bf_aborts+wsrep_local_cert_failures",
+        ),
+        Figure::text("read only", "read_only"),
+    ],
+    heat: false,
+    tables: &[
+        Table {
+            title: "As a replica",
+            asks: &[
+                Ask::plain("SHOW ALL REPLICAS STATUS"),
+                Ask::plain("SHOW REPLICA STATUS"),
+                Ask::plain("SHOW SLAVE STATUS").or_advise(REPLICA),
+            ],
+            columns: &[
+                Figure::text("channel", "Connection_name|Channel_Name"),
+                Figure::text("source", "Source_Host|Master_Host"),
+                Figure::text("I/O", "Replica_IO_Running|Slave_IO_Running"),
+                Figure::text("SQL", "Replica_SQL_Running|Slave_SQL_Running"),
+                Figure::time("behind", "Seconds_Behind_Source|Seconds_Behind_Master", 1.0),
+                Figure::bytes("relay log", "Relay_Log_Space"),
+                Figure::text("state", "Replica_SQL_Running_State|Slave_SQL_Running_State"),
+                Figure::text("error", "Last_SQL_Error"),
+            ],
+            key: &["Connection_name|Channel_Name"],
+            sort: 4,
+            empty: "this server is no replica",
+        },
+        Table {
+            title: "Replicas of this server",
+            asks: &[
+                Ask::plain("SHOW REPLICAS"),
+                Ask::plain("SHOW SLAVE HOSTS").or_advise(
+                    "GRANT REPLICATION SLAVE (MariaDB: REPLICATION MASTER ADMIN) ON \
+                                *.* TO the user",
+                ),
+            ],
+            columns: &[
+                Figure::text("id", "Server_Id|Server_id"),
+                Figure::text("host", "Host"),
+                Figure::text("port", "Port"),
+                Figure::text("source", "Source_Id|Master_id"),
+            ],
+            key: &["Server_Id"],
+            sort: 0,
+            empty: "no replica has told of itself (report_host)",
+        },
+        Table {
+            title: "Group replication",
+            asks: &[Ask::needing(
+                "performance_schema",
+                "SELECT MEMBER_HOST, MEMBER_PORT, MEMBER_STATE, MEMBER_ROLE \
+                 FROM performance_schema.replication_group_members LIMIT 50",
+            )],
+            columns: &[
+                Figure::text("host", "MEMBER_HOST"),
+                Figure::text("port", "MEMBER_PORT"),
+                Figure::text("state", "MEMBER_STATE"),
+                Figure::text("role", "MEMBER_ROLE"),
+            ],
+            key: &["MEMBER_HOST", "MEMBER_PORT"],
+            sort: 0,
+            empty: "no group",
+        },
+    ],
+};
+
+pub(super) const CONNECTIONS: Screen = Screen {
+    title: "Connections",
+    figures: &[
+        CONNECTED,
+        RUNNING,
+        Figure::count("most ever", "Max_used_connections"),
+        Figure::count("limit", "max_connections"),
+        Figure::rate("new/s", "Connections"),
+        Figure::rate("new threads/s", "Threads_created"),
+        Figure::rate("refused/s", "Aborted_connects"),
+        Figure::rate("aborted/s", "Aborted_clients"),
+        Figure::byte_rate("received/s", "Bytes_received"),
+        SENT,
+        Figure::count("cached", "Threads_cached"),
+        Figure::rate("limit hit/s", "Connection_errors_max_connections"),
+    ],
+    heat: false,
+    tables: &[
+        Table {
+            title: "By user, host and database",
+            asks: &[
+                Ask::needing(
+                    "performance_schema",
+                    "SELECT PROCESSLIST_USER AS user, PROCESSLIST_HOST AS host, \
+                     PROCESSLIST_DB AS db, COUNT(*) AS sessions, \
+                     SUM(PROCESSLIST_COMMAND <> 'Sleep') AS active, \
+                     MAX(PROCESSLIST_TIME) AS longest FROM performance_schema.threads \
+                     WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL \
+                     GROUP BY PROCESSLIST_USER, PROCESSLIST_HOST, PROCESSLIST_DB \
+                     ORDER BY sessions DESC LIMIT 100",
+                ),
+                Ask::plain(
+                    "SELECT USER AS user, SUBSTRING_INDEX(HOST, ':', 1) AS host, DB AS db, \
+                     COUNT(*) AS sessions, SUM(COMMAND <> 'Sleep') AS active, \
+                     MAX(TIME) AS longest FROM information_schema.PROCESSLIST \
+                     GROUP BY USER, SUBSTRING_INDEX(HOST, ':', 1), DB \
+                     ORDER BY sessions DESC LIMIT 100",
+                ),
+            ],
+            columns: &[
+                Figure::text("user", "user"),
+                Figure::text("host", "host"),
+                Figure::count("sessions", "sessions"),
+                Figure::count("active", "active"),
+                Figure::time("longest", "longest", 1.0),
+                Figure::text("database", "db"),
+            ],
+            key: &["user", "host", "db"],
+            sort: 2,
+            empty: "no session that this user sees",
+        },
+        Table {
+            title: "By program",
+            asks: &[Ask::needing(
+                "performance_schema",
+                "SELECT ATTR_VALUE AS program, COUNT(*) AS sessions \
+                 FROM performance_schema.session_connect_attrs \
+                 WHERE ATTR_NAME = 'program_name' GROUP BY ATTR_VALUE \
+                 ORDER BY sessions DESC LIMIT 50",
+            )],
+            columns: &[
+                Figure::count("sessions", "sessions"),
+                Figure::text("program", "program"),
+            ],
+            key: &["program"],
+            sort: 0,
+            empty: "no client tells its program's name",
+        },
+    ],
+};

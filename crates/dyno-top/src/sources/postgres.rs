@@ -1,0 +1,186 @@
+//! PostgreSQL.
+
+mod clients;
+mod io;
+mod statements;
+mod tables;
+
+use super::server::{Asking, one};
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::source::Trouble;
+use clients::{CONNECTIONS, REPLICATION};
+use io::IO;
+use statements::STATEMENTS;
+use tables::TABLES;
+
+const MONITOR: &str = "GRANT pg_monitor TO the user";
+/// A millisecond, the unit of its times.
+const MS: f64 = 1e-3;
+
+/// What there is to ask of this server.
+///
+/// # Errors
+/// The connection is lost.
+pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trouble> {
+    let schema = one(
+        asking,
+        "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
+         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+         WHERE e.extname = 'pg_stat_statements'",
+    )?;
+    let statements = match &schema {
+        Some(_) => Ok(()),
+        None => Err(
+            "statements are counted by the extension pg_stat_statements, which is not in \
+                     this database: add it to shared_preload_libraries, restart, and say CREATE \
+                     EXTENSION pg_stat_statements here"
+                .to_owned(),
+        ),
+    };
+    let version = one(asking, "SELECT current_setting('server_version_num')")?;
+    let version: u32 = version.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let since = |first: u32, what: &str| match version / 10_000 >= first {
+        true => Ok(()),
+        false => Err(format!("{what} is there from PostgreSQL {first} on")),
+    };
+    let mut notes = Vec::new();
+    let monitors = one(
+        asking,
+        "SELECT pg_has_role(current_user, 'pg_monitor', 'USAGE')",
+    )?;
+    if monitors.as_deref() == Some("f") {
+        notes.push(format!(
+            "what other users' sessions do is hidden: {MONITOR}"
+        ));
+    }
+    Ok(Profile {
+        title,
+        screens: SCREENS,
+        values: VALUES,
+        latencies: Latencies::Absent(
+            "PostgreSQL keeps no histogram; pg_stat_statements knows means, which the screen of \
+             statements shows",
+        ),
+        line: LINE,
+        abilities: vec![
+            ("pg_stat_statements", statements),
+            ("pg_stat_io", since(16, "pg_stat_io")),
+            ("pg_stat_checkpointer", since(17, "pg_stat_checkpointer")),
+            ("pg_stat_wal", since(14, "pg_stat_wal")),
+            ("pg_shmem_allocations", since(13, "pg_shmem_allocations")),
+        ],
+        schema: schema.unwrap_or_default(),
+        notes,
+    })
+}
+
+const VALUES: &[Values] = &[
+    Values {
+        ask: Ask::plain(
+            "SELECT sum(xact_commit) AS xact_commit, sum(xact_rollback) AS xact_rollback, \
+             sum(blks_read) AS blks_read, sum(blks_hit) AS blks_hit, \
+             sum(blks_read) + sum(blks_hit) AS blks, sum(tup_returned) AS tup_returned, \
+             sum(tup_fetched) AS tup_fetched, sum(tup_inserted) AS tup_inserted, \
+             sum(tup_updated) AS tup_updated, sum(tup_deleted) AS tup_deleted, \
+             sum(temp_files) AS temp_files, sum(temp_bytes) AS temp_bytes, \
+             sum(deadlocks) AS deadlocks, sum(conflicts) AS conflicts, \
+             extract(epoch FROM now() - pg_postmaster_start_time()) AS uptime, \
+             current_setting('max_connections') AS max_connections, \
+             pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers, \
+             CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS role \
+             FROM pg_catalog.pg_stat_database",
+        ),
+        form: Form::Columns,
+    },
+    Values {
+        ask: Ask::plain(
+            "SELECT count(*) AS connected, count(*) FILTER (WHERE state = 'active') AS active, \
+             count(*) FILTER (WHERE state = 'active' AND wait_event_type IS NOT NULL) AS waiting, \
+             count(*) FILTER (WHERE wait_event_type = 'Lock') AS locked, \
+             count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS idle_in_transaction, \
+             extract(epoch FROM max(now() - xact_start)) AS oldest_transaction, \
+             max(age(backend_xmin)) AS xmin_age \
+             FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+             AND pid <> pg_backend_pid()",
+        ),
+        form: Form::Columns,
+    },
+    Values {
+        ask: Ask::needing(
+            "pg_stat_wal",
+            "SELECT wal_records, wal_fpi, wal_bytes FROM pg_catalog.pg_stat_wal",
+        ),
+        form: Form::Columns,
+    },
+    Values {
+        ask: Ask::plain("SELECT * FROM pg_catalog.pg_stat_bgwriter"),
+        form: Form::Columns,
+    },
+    Values {
+        ask: Ask::needing(
+            "pg_stat_checkpointer",
+            "SELECT * FROM pg_catalog.pg_stat_checkpointer",
+        ),
+        form: Form::Columns,
+    },
+];
+
+const COMMITS: Figure = Figure::rate("commits/s", "xact_commit");
+const ROLLBACKS: Figure = Figure::rate("rollbacks/s", "xact_rollback");
+const READ: Figure = Figure::rate("rows read/s", "tup_returned");
+const FETCHED: Figure = Figure::rate("fetched/s", "tup_fetched");
+const WRITTEN: Figure = Figure::rate("written/s", "tup_inserted+tup_updated+tup_deleted");
+const ACTIVE: Figure = Figure::count("active", "active");
+const WAITING: Figure = Figure::count("waiting", "waiting");
+const LOCKED: Figure = Figure::count("for locks", "locked");
+const CONNECTED: Figure = Figure::count("connected", "connected");
+const HITS: Figure = Figure::hits("buffer hits", "blks_read", "blks");
+const WAL: Figure = Figure::byte_rate("WAL/s", "wal_bytes");
+const IDLE: Figure = Figure::count("idle in tx", "idle_in_transaction");
+const OLDEST: Figure = Figure::time("oldest tx", "oldest_transaction", 1.0);
+
+const LINE: &[Figure] = &[
+    COMMITS, ROLLBACKS, FETCHED, WRITTEN, ACTIVE, WAITING, LOCKED, CONNECTED, HITS, WAL,
+];
+
+const SCREENS: &[Screen] = &[OVERVIEW, STATEMENTS, TABLES, IO, REPLICATION, CONNECTIONS];
+
+const OVERVIEW: Screen = Screen {
+    title: "Overview",
+    figures: &[
+        COMMITS,
+        ROLLBACKS,
+        READ,
+        WRITTEN,
+        ACTIVE,
+        WAITING,
+        LOCKED,
+        IDLE,
+        HITS,
+        WAL,
+        OLDEST,
+        Figure::time("uptime", "uptime", 1.0),
+    ],
+    heat: true,
+    tables: &[Table {
+        title: "Sessions by what they wait for",
+        asks: &[Ask::plain(
+            "SELECT coalesce(state, '(hidden)') AS state, \
+             CASE WHEN state = 'active' THEN coalesce(wait_event_type, '(running)') \
+             ELSE coalesce(wait_event_type, '') END AS type, coalesce(wait_event, '') AS event, \
+             count(*) AS sessions, extract(epoch FROM max(now() - state_change)) AS longest \
+             FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+             AND pid <> pg_backend_pid() GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100",
+        )],
+        columns: &[
+            Figure::count("sessions", "sessions"),
+            Figure::text("state", "state"),
+            Figure::text("waits for", "type"),
+            Figure::time("longest", "longest", 1.0),
+            Figure::text("event", "event"),
+        ],
+        key: &["state", "type", "event"],
+        sort: 0,
+        empty: "no other session",
+    }],
+};

@@ -1,0 +1,181 @@
+//! What is shown of a run.
+
+use super::{EVENTS, INTERVALS, LATENCIES, OPERATIONS, RUN, STATES};
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+
+/// The screens.
+pub(crate) fn profile(title: String) -> Profile {
+    Profile {
+        title,
+        screens: SCREENS,
+        values: VALUES,
+        latencies: Latencies::Intervals(Ask::plain(LATENCIES)),
+        line: &[
+            AT,
+            EVENTS_RATE,
+            QUERIES,
+            P50,
+            P95,
+            P99,
+            MAX,
+            ERRORS,
+            SESSIONS,
+        ],
+        abilities: Vec::new(),
+        schema: String::new(),
+        notes: Vec::new(),
+    }
+}
+
+const VALUES: &[Values] = &[Values {
+    ask: Ask::plain(RUN),
+    form: Form::Columns,
+}];
+
+/// A millisecond, the unit of a run's latencies.
+const MS: f64 = 1e-3;
+
+const AT: Figure = Figure::time("at", "at_s", 1.0);
+const EVENTS_RATE: Figure = Figure::count("tx/s", "events_per_s");
+const QUERIES: Figure = Figure::count("queries/s", "queries_per_s");
+const ERRORS: Figure = Figure::count("errors/s", "errors_per_s");
+const P50: Figure = Figure::time("p50", "p50_ms", MS);
+const P95: Figure = Figure::time("p95", "p95_ms", MS);
+const P99: Figure = Figure::time("p99", "p99_ms", MS);
+const MAX: Figure = Figure::time("max", "max_ms", MS);
+const SESSIONS: Figure = Figure::count("sessions", "sessions");
+
+const SCREENS: &[Screen] = &[
+    Screen {
+        title: "Overview",
+        figures: &[
+            Figure::text("run is", "stage"),
+            AT,
+            EVENTS_RATE,
+            QUERIES,
+            P50,
+            P95,
+            P99,
+            MAX,
+            ERRORS,
+            Figure::time("ended ago", "age_s", 1.0),
+            SESSIONS,
+            Figure::count("backlog", "backlog"),
+        ],
+        heat: true,
+        tables: &[
+            Table {
+                title: "Sessions by what they do",
+                asks: &[Ask::plain(STATES)],
+                columns: &[
+                    Figure::text("state", "state"),
+                    Figure::count("sessions", "sessions"),
+                ],
+                key: &["state"],
+                sort: 1,
+                empty: "not known yet",
+            },
+            EVENT_TABLE,
+        ],
+    },
+    Screen {
+        title: "Operations",
+        figures: &[],
+        heat: false,
+        tables: &[Table {
+            title: "Operations in the last interval",
+            asks: &[Ask::plain(OPERATIONS)],
+            columns: &[
+                Figure::text("operation", "name"),
+                Figure::count("rate/s", "rate"),
+                Figure::time("mean", "mean", 1.0),
+                Figure::time("p50", "p50", 1.0),
+                Figure::time("p95", "p95", 1.0),
+                Figure::time("p99", "p99", 1.0),
+                Figure::time("max", "max", 1.0),
+            ],
+            key: &["name"],
+            sort: 1,
+            empty: "none has ended yet",
+        }],
+    },
+    Screen {
+        title: "Intervals",
+        figures: &[],
+        heat: true,
+        tables: &[Table {
+            title: "Intervals",
+            asks: &[Ask::plain(INTERVALS)],
+            columns: &[
+                Figure::time("at", "at", 1.0),
+                Figure::count("tx/s", "events"),
+                Figure::count("queries/s", "queries"),
+                Figure::time("p50", "p50", MS),
+                Figure::time("p95", "p95", MS),
+                Figure::time("p99", "p99", MS),
+                Figure::time("max", "max", MS),
+                Figure::count("errors", "errors"),
+                Figure::count("sessions", "sessions"),
+                Figure::count("backlog", "backlog"),
+            ],
+            key: &["at"],
+            sort: 0,
+            empty: "the measurement has not begun, or its first interval has not ended",
+        }],
+    },
+    Screen {
+        title: "Database",
+        figures: &[],
+        heat: false,
+        tables: &[series(
+            "What the server's counters told last",
+            &[Ask::plain("series db. server. data.")],
+        )],
+    },
+    Screen {
+        title: "Host",
+        figures: &[],
+        heat: false,
+        tables: &[series(
+            "What the host and Dyno told last",
+            &[Ask::plain("series host. client. observer.")],
+        )],
+    },
+    Screen {
+        title: "Events",
+        figures: &[],
+        heat: false,
+        tables: &[EVENT_TABLE],
+    },
+];
+
+const EVENT_TABLE: Table = Table {
+    title: "What happened",
+    asks: &[Ask::plain(EVENTS)],
+    columns: &[
+        Figure::time("at", "at", 1.0),
+        Figure::time("length", "length", 1.0),
+        Figure::text("kind", "kind"),
+        Figure::text("what", "text"),
+    ],
+    key: &["at", "text"],
+    sort: 0,
+    empty: "nothing",
+};
+
+const SERIES_COLUMNS: &[Figure] = &[
+    Figure::text("name", "name"),
+    Figure::text("value", "value"),
+    Figure::time("at", "at", 1.0),
+];
+
+const fn series(title: &'static str, asks: &'static [Ask]) -> Table {
+    Table {
+        title,
+        asks,
+        columns: SERIES_COLUMNS,
+        key: &["name"],
+        sort: 0,
+        empty: "nothing was observed: was the run begun with --observe off?",
+    }
+}

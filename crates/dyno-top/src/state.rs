@@ -1,0 +1,367 @@
+//! What is shown, apart from how it is drawn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+
+use crate::figures::{Cell, Values, cell};
+use crate::format;
+use crate::heat::Strip;
+use crate::keys::Action;
+use crate::poll::{Answered, Snapshot, Told};
+use crate::profile::{Figure, Kind, Profile, Screen, Table};
+use crate::rates::{Shown, order, shown};
+use crate::source::Answer;
+
+/// The intervals that `+` and `-` step through.
+const INTERVALS_MS: [u64; 8] = [200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+/// The longest filter.
+const FILTER_MAX: usize = 80;
+
+/// What keys are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything.
+    #[default]
+    Usual,
+    /// A filter is typed.
+    Filter,
+    /// The help is shown.
+    Help,
+}
+
+/// What an action asks of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// The end.
+    Quit,
+    /// Another screen's tables.
+    Show(usize),
+    /// Another interval.
+    Every(Duration),
+    /// A snapshot now.
+    Refresh,
+}
+
+/// A table and how it is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The column by which it is sorted.
+    pub sort: usize,
+    /// The smallest first; of text the other way round.
+    pub inverted: bool,
+    /// Rows above the first that is seen.
+    pub offset: usize,
+    /// Columns before the first that is seen.
+    pub first_column: usize,
+    /// Why better ways to ask were not taken.
+    pub notes: Vec<String>,
+    /// All rows.
+    pub shown: Shown,
+    /// Whether every way to ask was refused.
+    pub refused: bool,
+    now: Option<(Nanos, Arc<Answer>)>,
+    before: Option<(Nanos, Arc<Answer>)>,
+}
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// What there is.
+    pub profile: Profile,
+    /// The screen.
+    pub screen: usize,
+    /// What keys are for.
+    pub mode: Mode,
+    /// Rows that do not contain it are not shown.
+    pub filter: String,
+    /// Whether what is seen stays as it is.
+    pub frozen: bool,
+    /// How often is asked.
+    pub interval: Duration,
+    /// Latencies.
+    pub strip: Strip,
+    /// When the last snapshot was made, seconds since the Unix epoch.
+    pub unix_s: f64,
+    /// Since when there is no connection, and why.
+    pub lost: Option<(Nanos, String)>,
+    notes: Vec<String>,
+    /// By screen and table.
+    views: Vec<Vec<View>>,
+    /// The table that keys are for, by screen.
+    focus: Vec<usize>,
+    now: Option<(Nanos, Values)>,
+    before: Option<(Nanos, Values)>,
+}
+
+impl State {
+    /// Nothing yet of a source that is open.
+    pub fn new(profile: Profile, interval: Duration) -> Self {
+        let mut state = Self {
+            screen: 0,
+            mode: Mode::Usual,
+            filter: String::new(),
+            frozen: false,
+            interval,
+            strip: Strip::default(),
+            unix_s: 0.0,
+            lost: None,
+            notes: Vec::new(),
+            views: Vec::new(),
+            focus: Vec::new(),
+            now: None,
+            before: None,
+            profile,
+        };
+        state.begin();
+        state
+    }
+
+    /// Takes in what was told. What is frozen stays as it is, but for the connection.
+    pub fn take(&mut self, told: Told) {
+        match told {
+            Told::Opened(profile) => {
+                self.lost = None;
+                if *profile != self.profile {
+                    self.profile = *profile;
+                    self.begin();
+                }
+                // Counters of a server that is another begin anew.
+                (self.now, self.before) = (None, None);
+            }
+            Told::Lost(why) => {
+                let since = self
+                    .lost
+                    .as_ref()
+                    .map_or_else(|| Clock.now(), |lost| lost.0);
+                self.lost = Some((since, why));
+            }
+            Told::Snapshot(snapshot) => {
+                self.lost = None;
+                if !self.frozen {
+                    self.add(*snapshot);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let view = |table: &Table| View {
+            sort: table.sort,
+            ..View::default()
+        };
+        let views = |screen: &Screen| screen.tables.iter().map(view).collect();
+        self.views = self.profile.screens.iter().map(views).collect();
+        self.focus = vec![0; self.views.len()];
+        self.screen = self.screen.min(self.views.len().saturating_sub(1));
+    }
+
+    fn add(&mut self, snapshot: Snapshot) {
+        self.unix_s = snapshot.unix_s;
+        self.notes = snapshot.notes;
+        self.strip.add(&snapshot.latencies);
+        self.before = self.now.replace((snapshot.at, snapshot.values));
+        let Some(views) = self.views.get_mut(snapshot.screen) else {
+            return;
+        };
+        let tables = self.profile.screens[snapshot.screen].tables;
+        for ((view, table), answered) in views.iter_mut().zip(tables).zip(snapshot.tables) {
+            view.add(table, answered);
+        }
+    }
+
+    /// The screen that is seen.
+    pub fn seen(&self) -> Option<&'static Screen> {
+        self.profile.screens.get(self.screen)
+    }
+
+    /// The tables of the screen that is seen, as they are looked at.
+    pub fn views(&self) -> &[View] {
+        self.views.get(self.screen).map_or(&[], Vec::as_slice)
+    }
+
+    /// The table that keys are for.
+    pub fn focused(&self) -> usize {
+        self.focus.get(self.screen).copied().unwrap_or(0)
+    }
+
+    /// What is missing, for the user: privileges, settings, refused questions.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        let all = self.profile.notes.iter().chain(&self.notes);
+        all.map(String::as_str)
+    }
+
+    /// A figure of the last snapshot.
+    pub fn figure(&self, figure: &Figure) -> Cell {
+        let Some((at, now)) = &self.now else {
+            return Cell::Absent;
+        };
+        let before = self.before.as_ref();
+        let before = before.map(|(earlier, values)| (values, seconds(*earlier, *at)));
+        cell(figure, now, before)
+    }
+
+    /// The rows of a table of this screen that the filter lets through, in order.
+    pub fn rows(&self, table: usize) -> Vec<&[Cell]> {
+        let (Some(screen), Some(view)) = (self.seen(), self.views().get(table)) else {
+            return Vec::new();
+        };
+        let columns = screen.tables[table].columns;
+        let wanted = self.filter.to_lowercase();
+        let fits = |row: &&Vec<Cell>| {
+            let mut cells = columns.iter().zip(row.iter());
+            let has = |(column, cell): (&Figure, &Cell)| {
+                format::cell(column.kind, cell)
+                    .to_lowercase()
+                    .contains(&wanted)
+            };
+            wanted.is_empty() || cells.any(has)
+        };
+        let rows = view.shown.rows.iter().filter(fits);
+        let mut rows: Vec<&[Cell]> = rows.map(Vec::as_slice).collect();
+        let Some(column) = columns.get(view.sort) else {
+            return rows;
+        };
+        // Figures from the largest on, text from A on.
+        let ascending = (column.kind == Kind::Text) != view.inverted;
+        rows.sort_by(|one, other| {
+            let order = order(column.kind, &one[view.sort], &other[view.sort]);
+            if ascending { order } else { order.reverse() }
+        });
+        rows
+    }
+
+    /// Does what a key asks for.
+    pub fn act(&mut self, action: Action) -> Effect {
+        match action {
+            Action::Quit => return Effect::Quit,
+            Action::Screen(screen) => return self.go_to(screen),
+            Action::NextScreen => return self.go_to((self.screen + 1) % self.views.len().max(1)),
+            Action::LastScreen => {
+                let all = self.views.len().max(1);
+                return self.go_to((self.screen + all - 1) % all);
+            }
+            Action::Slower | Action::Faster => {
+                self.interval = stepped(self.interval, action == Action::Slower);
+                return Effect::Every(self.interval);
+            }
+            Action::Refresh => {
+                self.frozen = false;
+                return Effect::Refresh;
+            }
+            Action::Freeze => self.frozen = !self.frozen,
+            Action::Help => {
+                self.mode = match self.mode {
+                    Mode::Help => Mode::Usual,
+                    Mode::Usual | Mode::Filter => Mode::Help,
+                };
+            }
+            Action::Filter => self.mode = Mode::Filter,
+            Action::Accept => self.mode = Mode::Usual,
+            Action::Clear => {
+                self.mode = Mode::Usual;
+                self.filter.clear();
+            }
+            Action::Type(c) if self.filter.chars().count() < FILTER_MAX => self.filter.push(c),
+            Action::Type(_) => {}
+            Action::Erase => drop(self.filter.pop()),
+            Action::NextTable => {
+                let tables = self.views().len().max(1);
+                if let Some(focus) = self.focus.get_mut(self.screen) {
+                    *focus = (*focus + 1) % tables;
+                }
+            }
+            other => self.look(other),
+        }
+        Effect::None
+    }
+
+    /// What is done to the table that keys are for.
+    fn look(&mut self, action: Action) {
+        /// What a page moves by.
+        const PAGE: isize = 10;
+        let focus = self.focused();
+        let last = self.rows(focus).len().saturating_sub(1);
+        let columns = self.seen().and_then(|screen| screen.tables.get(focus));
+        let columns = columns.map_or(1, |table| table.columns.len()).max(1);
+        let views = self.views.get_mut(self.screen);
+        let Some(view) = views.and_then(|views| views.get_mut(focus)) else {
+            return;
+        };
+        match action {
+            Action::SortNext => view.sort = (view.sort + 1) % columns,
+            Action::SortLast => view.sort = (view.sort + columns - 1) % columns,
+            Action::Invert => view.inverted = !view.inverted,
+            Action::Rows(by) => view.offset = moved(view.offset, by, last),
+            Action::Pages(by) => view.offset = moved(view.offset, by * PAGE, last),
+            Action::Top => view.offset = 0,
+            Action::Bottom => view.offset = last,
+            Action::Columns(by) => view.first_column = moved(view.first_column, by, columns - 1),
+            _ => {}
+        }
+    }
+
+    fn go_to(&mut self, screen: usize) -> Effect {
+        if screen >= self.views.len() || screen == self.screen {
+            return Effect::None;
+        }
+        self.screen = screen;
+        self.frozen = false;
+        // What was seen here last is old, and no interval begins there.
+        for view in &mut self.views[screen] {
+            view.forget();
+        }
+        Effect::Show(screen)
+    }
+}
+
+impl View {
+    fn add(&mut self, table: &Table, answered: Answered) {
+        self.notes = answered.notes;
+        self.refused = answered.answer.is_none();
+        let Some(answer) = answered.answer else {
+            self.forget();
+            return;
+        };
+        // An answer that was not asked for again has the rates that it had.
+        if self.now.as_ref().is_some_and(|(at, _)| *at == answered.at) {
+            return;
+        }
+        self.before = self.now.replace((answered.at, Arc::clone(&answer)));
+        let before = self.before.as_ref();
+        let before = before.map(|(at, answer)| (answer.as_ref(), seconds(*at, answered.at)));
+        self.shown = shown(table, &answer, before);
+        self.offset = self.offset.min(self.shown.rows.len().saturating_sub(1));
+    }
+
+    fn forget(&mut self) {
+        (self.now, self.before) = (None, None);
+        self.shown = Shown::default();
+    }
+
+    /// Whether an answer has come.
+    pub fn is_answered(&self) -> bool {
+        self.now.is_some()
+    }
+}
+
+fn seconds(from: Nanos, to: Nanos) -> f64 {
+    to.saturating_sub(from) as f64 / 1e9
+}
+
+fn moved(from: usize, by: isize, last: usize) -> usize {
+    from.saturating_add_signed(by).min(last)
+}
+
+fn stepped(interval: Duration, slower: bool) -> Duration {
+    let ms = interval.as_millis() as u64;
+    let next = match slower {
+        true => INTERVALS_MS.into_iter().find(|step| *step > ms),
+        false => INTERVALS_MS.into_iter().rev().find(|step| *step < ms),
+    };
+    next.map_or(interval, Duration::from_millis)
+}

@@ -1,0 +1,123 @@
+//! One line for each interval.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::line::{Lines, lines};
+use crate::poll::Poller;
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Values};
+use crate::source::{Answer, Source, Trouble};
+
+const LINE: &[Figure] = &[
+    Figure::count("running", "running"),
+    Figure::byte_rate("sent/s", "sent"),
+    Figure::time("mean", "no_such_value", 1.0),
+];
+
+const VALUES: &[Values] = &[Values {
+    ask: Ask::plain("values"),
+    form: Form::Columns,
+}];
+
+/// Always the same, and nothing at all if `is_gone`.
+struct Steady {
+    is_gone: bool,
+}
+
+impl Source for Steady {
+    fn open(&mut self) -> Result<Profile, Trouble> {
+        if self.is_gone {
+            return Err(Trouble::Lost("nobody is there".to_owned()));
+        }
+        Ok(Profile {
+            title: "steady".to_owned(),
+            screens: &[],
+            values: VALUES,
+            latencies: Latencies::Absent("none"),
+            line: LINE,
+            abilities: Vec::new(),
+            schema: String::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn ask(&mut self, _: &str) -> Result<Answer, Trouble> {
+        Ok(Answer {
+            names: vec!["running".to_owned(), "sent".to_owned()],
+            rows: vec![vec![Some("12".to_owned()), Some("4096".to_owned())]],
+        })
+    }
+}
+
+fn written(count: u64, json: bool) -> Vec<String> {
+    let interval = Duration::from_millis(1);
+    let poller = Poller::start(Box::new(Steady { is_gone: false }), interval).unwrap();
+    let all = RefCell::new(String::new());
+    let how = Lines {
+        interval,
+        count: Some(count),
+        json,
+        stopped: &|| false,
+        write: &mut |line| {
+            all.borrow_mut().push_str(line);
+            true
+        },
+    };
+    lines(&poller, how).unwrap();
+    all.into_inner().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn lines_have_columns_and_a_header_now_and_then() {
+    let all = written(41, false);
+    assert_eq!(all.len(), 41 + 3);
+    let header = "UTC           running     sent/s       mean";
+    for place in [0, 21, 42] {
+        assert_eq!(all[place], header);
+    }
+    let first = all[1].split_once(' ').unwrap().1;
+    assert_eq!(first, "          12         0B          –");
+    assert!(
+        all.iter().all(|line| line.chars().count() == header.len()),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn objects_have_names_with_units_and_null_for_what_is_not_known() {
+    let all = written(2, true);
+    assert_eq!(all.len(), 2);
+    let object: Value = serde_json::from_str(&all[0]).unwrap();
+    assert_eq!(object["source"], "steady");
+    assert!(object["unix_s"].as_f64().unwrap() > 1e9);
+    let figures = &object["figures"];
+    assert_eq!(figures["running"], 12.0);
+    assert_eq!(figures["sent_per_s_bytes"], 0.0);
+    assert_eq!(figures["mean_s"], Value::Null);
+}
+
+#[test]
+fn no_connection_at_all_is_an_error_and_readers_may_go() {
+    let interval = Duration::from_millis(1);
+    let poller = Poller::start(Box::new(Steady { is_gone: true }), interval).unwrap();
+    let mut ignore = |_: &str| true;
+    let how = |write| Lines {
+        interval,
+        count: None,
+        json: false,
+        stopped: &|| false,
+        write,
+    };
+    let error = lines(&poller, how(&mut ignore)).unwrap_err();
+    assert_eq!(error.to_string(), "nobody is there");
+    let poller = Poller::start(Box::new(Steady { is_gone: false }), interval).unwrap();
+    let mut count = 0;
+    let mut reader = |_: &str| {
+        count += 1;
+        count < 3
+    };
+    lines(&poller, how(&mut reader)).unwrap();
+    assert_eq!(count, 3);
+}

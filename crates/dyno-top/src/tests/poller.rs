@@ -1,0 +1,206 @@
+//! Sources that refuse, hang, vanish and come back.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use crate::poll::{Poller, Snapshot, Told};
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::source::{Answer, Source, Trouble};
+
+/// How long a test waits before it fails.
+const LIMIT: Duration = Duration::from_secs(60);
+const OFTEN: Duration = Duration::from_millis(1);
+
+const COLUMNS: &[Figure] = &[Figure::count("n", "n")];
+
+const fn table(asks: &'static [Ask]) -> Table {
+    Table {
+        title: "a table",
+        asks,
+        columns: COLUMNS,
+        key: &["n"],
+        sort: 0,
+        empty: "none",
+    }
+}
+
+const SCREENS: &[Screen] = &[
+    Screen {
+        title: "One",
+        figures: &[],
+        heat: false,
+        tables: &[
+            table(&[
+                Ask::needing("schema", "best").or_advise("GRANT SCHEMA"),
+                Ask::plain("refused").or_advise("GRANT SOMETHING"),
+                Ask::plain("refused, too"),
+                Ask::plain("{schema}.good"),
+            ]),
+            table(&[Ask::plain("refused, last")]),
+        ],
+    },
+    Screen {
+        title: "Two",
+        figures: &[],
+        heat: false,
+        tables: &[],
+    },
+];
+
+const VALUES: &[Values] = &[
+    Values {
+        ask: Ask::plain("values"),
+        form: Form::Columns,
+    },
+    Values {
+        ask: Ask::plain("refused values").or_advise("GRANT VALUES"),
+        form: Form::Rows,
+    },
+];
+
+/// Says what was asked, and answers what the test lets it.
+struct Scripted {
+    asked: Sender<String>,
+    /// A message before each answer that is held up.
+    held: Option<Receiver<()>>,
+    /// So many answers come before the connection is lost.
+    answers: usize,
+    opened: usize,
+}
+
+impl Source for Scripted {
+    fn open(&mut self) -> Result<Profile, Trouble> {
+        self.opened += 1;
+        if self.opened == 2 {
+            return Err(Trouble::Lost("password='geheim' refused".to_owned()));
+        }
+        Ok(Profile {
+            title: format!("connection {}", self.opened),
+            screens: SCREENS,
+            values: VALUES,
+            latencies: Latencies::Absent("none"),
+            line: &[],
+            abilities: vec![("schema", Err("the schema is off".to_owned()))],
+            schema: "public".to_owned(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn ask(&mut self, question: &str) -> Result<Answer, Trouble> {
+        let _ = self.asked.send(question.to_owned());
+        if let Some(held) = &self.held {
+            let _ = held.recv();
+        }
+        if question.starts_with("refused") {
+            return Err(Trouble::Refused(format!("no {question} for you")));
+        }
+        if self.answers == 0 {
+            self.answers = usize::MAX;
+            return Err(Trouble::Lost("gone".to_owned()));
+        }
+        self.answers -= 1;
+        Ok(Answer {
+            names: vec!["n".to_owned()],
+            rows: vec![vec![Some("7".to_owned())]],
+        })
+    }
+}
+
+fn started(answers: usize, held: Option<Receiver<()>>) -> (Poller, Receiver<String>) {
+    let (asked, questions) = channel();
+    let source = Scripted {
+        asked,
+        held,
+        answers,
+        opened: 0,
+    };
+    (Poller::start(Box::new(source), OFTEN).unwrap(), questions)
+}
+
+fn next(poller: &Poller) -> Told {
+    poller
+        .next(LIMIT)
+        .expect("the thread lives")
+        .expect("it tells something in time")
+}
+
+fn next_snapshot(poller: &Poller) -> Snapshot {
+    match next(poller) {
+        Told::Snapshot(snapshot) => *snapshot,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_best_way_that_is_not_refused_is_taken_and_the_others_are_told() {
+    let (poller, questions) = started(usize::MAX, None);
+    assert!(matches!(next(&poller), Told::Opened(_)));
+    let snapshot = next_snapshot(&poller);
+    let first = &snapshot.tables[0];
+    assert_eq!(first.answer.as_ref().unwrap().rows.len(), 1);
+    assert_eq!(
+        first.notes,
+        [
+            "the schema is off",
+            "refused: no refused for you; GRANT SOMETHING"
+        ]
+    );
+    let second = &snapshot.tables[1];
+    assert!(second.answer.is_none());
+    assert_eq!(second.notes, ["refused: no refused, last for you"]);
+    assert_eq!(
+        snapshot.notes,
+        ["refused: no refused values for you; GRANT VALUES"]
+    );
+    // What was refused is not asked for again.
+    next_snapshot(&poller);
+    let asked: Vec<String> = questions.try_iter().collect();
+    for once in ["refused", "refused, too", "refused values", "refused, last"] {
+        assert_eq!(
+            asked.iter().filter(|asked| *asked == once).count(),
+            1,
+            "{once}"
+        );
+    }
+    assert!(
+        asked.iter().any(|asked| asked == "public.good"),
+        "{asked:?}"
+    );
+    assert!(!asked.contains(&"best".to_owned()));
+}
+
+#[test]
+fn a_lost_connection_is_told_without_secrets_and_made_again() {
+    let (poller, _questions) = started(3, None);
+    let mut told = Vec::new();
+    while told.len() < 3 {
+        match next(&poller) {
+            Told::Snapshot(_) => {}
+            other => told.push(other),
+        }
+    }
+    assert!(matches!(&told[0], Told::Opened(profile) if profile.title == "connection 1"));
+    assert!(matches!(&told[1], Told::Lost(why) if why == "gone"));
+    let Told::Lost(why) = &told[2] else {
+        panic!("{:?}", told[2]);
+    };
+    assert!(!why.contains("geheim"), "{why}");
+    assert!(matches!(next(&poller), Told::Opened(profile) if profile.title == "connection 3"));
+}
+
+#[test]
+fn a_question_that_hangs_is_seen_from_outside() {
+    let (go, held) = channel();
+    let (poller, questions) = started(usize::MAX, Some(held));
+    assert!(matches!(next(&poller), Told::Opened(_)));
+    questions.recv_timeout(LIMIT).unwrap();
+    let first = poller.unanswered_for().unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    assert!(poller.unanswered_for().unwrap() > first);
+    assert!(matches!(poller.waiting(), Some(None)));
+    // Orders do not wait either.
+    poller.show(1);
+    drop(go);
+    assert_eq!(next_snapshot(&poller).screen, 0);
+    while next_snapshot(&poller).screen != 1 {}
+}

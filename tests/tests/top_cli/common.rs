@@ -1,0 +1,232 @@
+//! The command, and the pseudo-terminal on which it runs.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::{dyno_path, run};
+use dyno_tests::{Database, Kind, Output};
+use serde_json::Value;
+
+/// How long anything may take on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// The command with arguments.
+pub fn top(arguments: &[&str]) -> Command {
+    let mut command = Command::new(dyno_path());
+    command.arg("top").args(arguments).env_remove("DYNO_TARGET");
+    command
+}
+
+/// Runs it to its end.
+pub fn output(arguments: &[&str]) -> Output {
+    run(&mut top(arguments), LIMIT)
+}
+
+/// The objects of `--json`.
+pub fn objects(arguments: &[&str]) -> Vec<Value> {
+    let output = output(arguments).success();
+    let lines = output.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
+}
+
+/// The administrator's URL of a test's database, by TCP.
+pub fn url_of(database: &Database) -> String {
+    let server = &database.server;
+    let scheme = match server.kind {
+        Kind::Mariadb | Kind::Mysql => "mysql",
+        Kind::Postgres => "postgres",
+    };
+    let (user, name) = (server.user(), &database.name);
+    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
+}
+
+/// `dyno top` on a pseudo-terminal of 120×40.
+pub struct Terminal {
+    child: Child,
+    /// Our end.
+    master: File,
+    /// What it has written.
+    written: Arc<Mutex<Vec<u8>>>,
+    /// The program's end, so that its settings can be read afterwards.
+    slave: File,
+}
+
+impl Terminal {
+    /// Starts the command there.
+    pub fn start(arguments: &[&str]) -> Self {
+        let (mut master, mut slave) = (0, 0);
+        let size = libc::winsize {
+            ws_row: 40,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // SAFETY: all pointers are valid or null, as openpty allows; the descriptors are ours.
+        let (master, slave) = unsafe {
+            let name = std::ptr::null_mut();
+            let settings = std::ptr::null();
+            let made = libc::openpty(
+                &raw mut master,
+                &raw mut slave,
+                name,
+                settings,
+                &raw const size,
+            );
+            assert_eq!(made, 0, "no pseudo-terminal");
+            (File::from_raw_fd(master), File::from_raw_fd(slave))
+        };
+        let mut command = top(arguments);
+        command
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .env_remove("COLUMNS");
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        let child = command
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (kept, mut reader) = (Arc::clone(&written), master.try_clone().unwrap());
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                kept.lock().unwrap().extend_from_slice(&bytes[..count]);
+            }
+        });
+        Self {
+            child,
+            master,
+            written,
+            slave,
+        }
+    }
+
+    /// Types.
+    pub fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// All that it has written.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until this text is seen.
+    pub fn shows(&mut self, text: &str) {
+        let deadline = Clock.now() + LIMIT.as_nanos() as u64;
+        loop {
+            let seen = plain(&self.text());
+            if seen.contains(text) {
+                return;
+            }
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended: {seen}");
+            assert!(Clock.now() < deadline, "'{text}' is not in {seen}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Types, and waits for the end: the exit status.
+    pub fn end(&mut self, key: &str) -> Option<i32> {
+        self.press(key);
+        self.ended()
+    }
+
+    /// Sends a signal, and waits for the end: the exit status.
+    pub fn end_by(&mut self, signal: i32) -> Option<i32> {
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+        self.ended()
+    }
+
+    fn ended(&mut self) -> Option<i32> {
+        let deadline = Clock.now() + LIMIT.as_nanos() as u64;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                // What it wrote last is still on its way.
+                thread::sleep(Duration::from_millis(100));
+                return status.code();
+            }
+            assert!(
+                Clock.now() < deadline,
+                "it does not end: {}",
+                plain(&self.text())
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether lines are edited and echoed again, as a shell wants it.
+    pub fn is_cooked(&self) -> bool {
+        // SAFETY: a termios of zeros is a valid place for the kernel's answer.
+        let settings = unsafe {
+            let mut settings: libc::termios = std::mem::zeroed();
+            assert_eq!(
+                libc::tcgetattr(self.slave.as_raw_fd(), &raw mut settings),
+                0
+            );
+            settings
+        };
+        let both = libc::ICANON | libc::ECHO;
+        settings.c_lflag & both == both
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What is seen of what was written: the cursor's movements, letters, and the screen emptied.
+fn plain(text: &str) -> String {
+    const COLUMNS: usize = 120;
+    let mut cells = vec![vec![' '; COLUMNS]; 40];
+    let (mut row, mut column) = (0, 0);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' if chars.next() == Some('[') => {
+                let mut sequence = String::new();
+                let last = chars.by_ref().find(|c| {
+                    sequence.push(*c);
+                    c.is_ascii_alphabetic()
+                });
+                let numbers = sequence.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                let mut numbers = numbers.split(';').map(|text| text.parse().unwrap_or(1));
+                match last {
+                    Some('H') => {
+                        row = numbers.next().unwrap_or(1).max(1) - 1;
+                        column = numbers.next().unwrap_or(1).max(1) - 1;
+                    }
+                    Some('J') => cells.iter_mut().for_each(|line| line.fill(' ')),
+                    _ => {}
+                }
+            }
+            '\r' => column = 0,
+            '\n' => row += 1,
+            c => {
+                if let Some(cell) = cells.get_mut(row).and_then(|line| line.get_mut(column)) {
+                    *cell = c;
+                }
+                column += 1;
+            }
+        }
+    }
+    let lines = cells
+        .into_iter()
+        .map(|line| line.into_iter().collect::<String>());
+    lines.collect::<Vec<_>>().join("\n")
+}

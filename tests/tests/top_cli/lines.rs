@@ -1,0 +1,148 @@
+//! One line for each interval, and command lines that make no sense.
+
+use std::process::Command;
+
+use dyno_tests::command::{Running, dyno_path};
+use dyno_tests::{Database, Kind};
+use serde_json::Value;
+
+use crate::common::{LIMIT, objects, output, url_of};
+
+#[test]
+fn servers_have_a_line_each_interval() {
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        let url = url_of(&database);
+        let lines = output(&["--target", &url, "--interval", "200ms", "--count", "2"]).success();
+        assert_eq!(lines.stdout.lines().count(), 3, "{kind}: {}", lines.stdout);
+        assert_eq!(lines.stderr, "", "{kind}");
+        let told = objects(&["-T", &url, "--interval", "200ms", "--count", "2", "--json"]);
+        assert_eq!(told.len(), 2);
+        let figures = told[1]["figures"].as_object().unwrap();
+        let (rate, connected) = match kind {
+            Kind::Mariadb | Kind::Mysql => ("queries_per_s", "connected"),
+            Kind::Postgres => ("commits_per_s", "connected"),
+        };
+        assert!(figures[rate].as_f64().unwrap() > 0.0, "{kind}: {figures:?}");
+        assert!(figures[connected].is_number(), "{kind}: {figures:?}");
+        let source = told[0]["source"].as_str().unwrap();
+        assert!(source.contains(&kind.to_string()), "{source}");
+    }
+}
+
+#[test]
+fn sqlite_has_sizes_and_is_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("here.db");
+    let none = format!("sqlite:{}", file.display());
+    let gone = output(&["--target", &none, "--count", "1"]).failure(1);
+    assert!(
+        gone.stderr.contains("there is no SQLite database"),
+        "{}",
+        gone.stderr
+    );
+    assert!(!file.exists());
+    let made = rusqlite::Connection::open(&file).unwrap();
+    made.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+        .unwrap();
+    let told = objects(&["-T", &none, "--interval", "100ms", "--count", "1", "--json"]);
+    assert_eq!(told[0]["figures"]["tables"], 1.0, "{told:?}");
+    assert_eq!(told[0]["figures"]["file_bytes"], 8192.0, "{told:?}");
+    // A benchmark would have switched it for good.
+    let journal: String = made
+        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(journal, "delete");
+}
+
+#[test]
+fn a_run_is_seen_while_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("dyno.db");
+    let mut command = Command::new(dyno_path());
+    command.args([
+        "run",
+        "oltp_point_select",
+        "-t",
+        "60s",
+        "--warmup",
+        "0",
+        "--calibrate",
+    ]);
+    command
+        .args(["never", "--table-size", "1000"])
+        .env("DYNO_RESULTS", &results);
+    command.env_remove("DYNO_TARGET").current_dir(folder.path());
+    let mut load = Running::start(&mut command);
+    load.measuring();
+    let file = results.to_str().unwrap();
+    let told = objects(&["--run", "last", "--results", file, "--count", "3", "--json"]);
+    let at = |object: &Value| object["figures"]["at_s"].as_f64().unwrap();
+    assert!(at(&told[2]) > at(&told[0]), "{told:?}");
+    let figures = &told[2]["figures"];
+    assert!(figures["tx_per_s"].as_f64().unwrap() > 0.0, "{figures}");
+    assert!(
+        told[0]["source"]
+            .as_str()
+            .unwrap()
+            .contains("oltp_point_select")
+    );
+    load.signal(libc::SIGINT);
+    load.finish(LIMIT);
+}
+
+#[test]
+fn bad_command_lines_are_told_of() {
+    for (arguments, told) in [
+        (&["last"][..], "unexpected argument 'last'"),
+        (&[], "--target URL, --run RUN or --haproxy SOCKET"),
+        (&["--run", "last", "--haproxy", "x"], "name one of them"),
+        (&["--run", "last", "--proxysql"], "say what a --target is"),
+        (
+            &["-T", "mysql://h", "--interval", "1ms"],
+            "from 100ms to 1h",
+        ),
+        (&["-T", "mysql://h", "--count", "0"], "at least 1"),
+        (
+            &["-T", "mysql://h", "--proxysql", "--pgbouncer"],
+            "cannot both be",
+        ),
+        (&["-T", "nonsense"], "bad target URL"),
+        (&["--haproxy", ""], "a path or HOST:PORT"),
+    ] {
+        let output = output(arguments).failure(2);
+        assert!(
+            output.stderr.contains(told),
+            "{arguments:?}: {}",
+            output.stderr
+        );
+    }
+    for (arguments, told) in [
+        (
+            &["-T", "mysql://u@127.0.0.1:1/", "--count", "1"][..],
+            "cannot connect to",
+        ),
+        (
+            &["--run", "last", "--results", "/nowhere/dyno.db"],
+            "/nowhere/dyno.db",
+        ),
+        (
+            &[
+                "-T",
+                "mysql://u@127.0.0.1:1/",
+                "--pgbouncer",
+                "--count",
+                "1",
+            ],
+            "cannot connect to",
+        ),
+    ] {
+        let output = output(arguments).failure(1);
+        assert!(
+            output.stderr.contains(told),
+            "{arguments:?}: {}",
+            output.stderr
+        );
+        assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+    }
+}

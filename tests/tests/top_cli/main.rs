@@ -1,0 +1,9 @@
+//! `dyno top` on real servers, on a run that goes on, on HAProxy, on the stand-in for ProxySQL, and
+//! on a terminal.
+#![cfg(feature = "servers")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod lines;
+mod proxies;
+mod terminal;
