@@ -31,6 +31,8 @@ pub fn missing() -> Vec<&'static str> {
         (postgres_bin().is_some(), postgres),
         (program("sysbench"), "sysbench"),
         (program("valgrind"), "valgrind"),
+        // Carries what several load generators say.
+        (program("nats-server"), "nats-server"),
         (program("patchelf"), "patchelf"),
         (program("openssl"), "openssl"),
         // Looks at HTML reports.

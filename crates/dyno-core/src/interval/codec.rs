@@ -1,14 +1,29 @@
 //! Histograms as text: HdrHistogram's V2 format, deflated, in base64; nothing for an empty one.
+//! What is read may come from anybody: it takes no more memory than a histogram of latencies has.
+
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer as Reader, Serializer as _, V2DeflateSerializer};
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-use super::latency_histogram;
+use super::{LATENCY_NS_MAX, latency_histogram};
+
+/// The longest serialised histogram: as many counts as three digits have over 64 bits, of which
+/// each takes nine bytes at most.
+const BYTES_MAX: usize = 9 * 64 * 1024;
+/// What stands before the counts: cookie, length, offset, digits, bounds and a ratio.
+const HEAD_BYTES: usize = 40;
+/// Histograms of latencies have so many digits. Finer ones would take a hundred times the memory.
+const DIGITS_MAX: u32 = 3;
+/// What a deflated histogram begins with (`V2CompressedEncodingCookieBase` of HdrHistogram's
+/// format, with the word size), before the length of what is deflated.
+const DEFLATED: u32 = 0x1c84_9314;
 
 pub(super) fn serialize<S: Serializer>(
     histogram: &Histogram<u64>,
@@ -27,13 +42,17 @@ pub(super) fn serialize<S: Serializer>(
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram<u64>, D::Error> {
-    let mut histogram = latency_histogram();
-    if let Some(read) = read(deserializer)? {
-        // Whatever its bounds are, those of all latencies must hold what is in it.
-        histogram
-            .add(read)
-            .map_err(|error| D::Error::custom(format!("a histogram of latencies: {error}")))?;
+    let Some(read) = read(deserializer)? else {
+        return Ok(latency_histogram());
+    };
+    if (read.low(), read.high(), read.sigfig()) == (1, LATENCY_NS_MAX, DIGITS_MAX as u8) {
+        return Ok(read);
     }
+    let mut histogram = latency_histogram();
+    // Whatever its bounds are, those of all latencies must hold what is in it.
+    histogram
+        .add(read)
+        .map_err(|error| D::Error::custom(format!("a histogram of latencies: {error}")))?;
     Ok(histogram)
 }
 
@@ -45,9 +64,39 @@ fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u
     let bytes = STANDARD
         .decode(text)
         .map_err(|error| D::Error::custom(format!("a histogram in base64: {error}")))?;
-    let read = Reader::new().deserialize(&mut bytes.as_slice());
+    let plain = inflated(&bytes).map_err(|why| D::Error::custom(format!("a histogram: {why}")))?;
+    let read = Reader::new().deserialize(&mut plain.as_slice());
     read.map(Some)
         .map_err(|error| D::Error::custom(format!("a histogram: {error}")))
+}
+
+/// The histogram's bytes. What they say of their own size is not more than they are.
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let word = |bytes: &[u8], at: usize| {
+        let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+        word.map(u32::from_be_bytes).ok_or("it is cut off")
+    };
+    if word(bytes, 0)? != DEFLATED {
+        return Err("it is not in HdrHistogram's V2 format, deflated".to_owned());
+    }
+    let length = word(bytes, 4)? as usize;
+    let deflated = bytes.get(8..8 + length).ok_or("it is cut off")?;
+    let mut plain = Vec::new();
+    let mut reader = ZlibDecoder::new(deflated).take(BYTES_MAX as u64 + 1);
+    reader
+        .read_to_end(&mut plain)
+        .map_err(|error| error.to_string())?;
+    if plain.len() > BYTES_MAX {
+        return Err(format!("it has more than {BYTES_MAX} bytes"));
+    }
+    let counts = word(&plain, 4)? as usize;
+    if counts > plain.len().saturating_sub(HEAD_BYTES) {
+        return Err("it is cut off".to_owned());
+    }
+    match word(&plain, 12)? {
+        0..=DIGITS_MAX => Ok(plain),
+        digits => Err(format!("it has {digits} digits, more than {DIGITS_MAX}")),
+    }
 }
 
 /// The same of a histogram that takes little memory while it is empty.

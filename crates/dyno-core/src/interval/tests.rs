@@ -179,3 +179,54 @@ fn what_is_no_interval_is_refused() {
         Interval::default()
     );
 }
+
+#[test]
+fn a_hostile_histogram_takes_no_memory() {
+    use std::io::Write as _;
+
+    use base64::Engine as _;
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
+    let read = |plain: &[u8]| {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(plain).unwrap();
+        let deflated = encoder.finish().unwrap();
+        let mut bytes = vec![0x1c, 0x84, 0x93, 0x14];
+        bytes.extend((deflated.len() as u32).to_be_bytes());
+        bytes.extend(deflated);
+        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+        let mut interval = serde_json::to_value(Interval::default()).unwrap();
+        interval["latencies"]["service"] = text.into();
+        serde_json::from_value::<Interval>(interval)
+    };
+    let plain = |counts: u32, digits: u32, high: u64, tail: &[u8]| {
+        let mut plain = vec![0x1c, 0x84, 0x93, 0x13];
+        plain.extend(counts.to_be_bytes());
+        plain.extend([0; 4]);
+        plain.extend(digits.to_be_bytes());
+        plain.extend(1_u64.to_be_bytes());
+        plain.extend(high.to_be_bytes());
+        plain.extend(1.0_f64.to_be_bytes());
+        plain.extend(tail);
+        plain
+    };
+    // One count of 1 at the first place, as it should be.
+    let good = read(&plain(1, 3, LATENCY_NS_MAX, &[2])).unwrap();
+    assert_eq!(good.latencies.service.len(), 1);
+    for (bad, why) in [
+        (plain(u32::MAX, 3, LATENCY_NS_MAX, &[2]), "cut off"),
+        (plain(1, 5, u64::MAX, &[2]), "5 digits"),
+        (
+            plain(1, 3, LATENCY_NS_MAX, &vec![0; 50 << 20]),
+            "more than 589824 bytes",
+        ),
+        (vec![1, 2], "cut off"),
+    ] {
+        let error = read(&bad).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // Bounds of their own, in which nothing lies beyond those of latencies.
+    let wide = read(&plain(1, 2, u64::MAX / 2, &[2])).unwrap();
+    assert_eq!(wide.latencies.service.high(), LATENCY_NS_MAX);
+}

@@ -1,0 +1,104 @@
+//! Memory of the coordinator alone: what is allocated in its turns, until it is freed.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static LIVE: AtomicU64 = AtomicU64::new(0);
+static HIGHEST: AtomicU64 = AtomicU64::new(0);
+
+/// Before each block stands whose it is. Blocks keep the largest usual alignment.
+const HEAD: usize = 16;
+
+/// The system's allocator, counted.
+pub struct Counted;
+
+/// Whether what is allocated from now on is the coordinator's.
+pub fn count(counts: bool) {
+    COUNTS.store(counts, Relaxed);
+}
+
+/// The bytes that are the coordinator's.
+pub fn live() -> u64 {
+    LIVE.load(Relaxed)
+}
+
+/// The most that were.
+pub fn highest() -> u64 {
+    HIGHEST.load(Relaxed)
+}
+
+fn with_head(layout: Layout) -> Option<Layout> {
+    let size = layout.size().checked_add(HEAD)?;
+    Layout::from_size_align(size, HEAD).ok()
+}
+
+// SAFETY: blocks are the system's, with a head before them that is theirs alone; those of larger
+// alignment have none, neither when they are made nor when they are freed.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() > HEAD {
+            // SAFETY: as the caller's.
+            return unsafe { System.alloc(layout) };
+        }
+        let Some(whole) = with_head(layout) else {
+            return std::ptr::null_mut();
+        };
+        // SAFETY: the layout has at least the size of a head.
+        let block = unsafe { System.alloc(whole) };
+        // SAFETY: as above; `begin` is told a block of this layout.
+        unsafe { begin(block, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.align() > HEAD {
+            // SAFETY: as the caller's.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        let Some(whole) = with_head(layout) else {
+            return std::ptr::null_mut();
+        };
+        // SAFETY: the layout has at least the size of a head.
+        let block = unsafe { System.alloc_zeroed(whole) };
+        // SAFETY: as above; `begin` is told a block of this layout.
+        unsafe { begin(block, layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if layout.align() > HEAD {
+            // SAFETY: as the caller's.
+            unsafe { System.dealloc(pointer, layout) };
+            return;
+        }
+        let Some(whole) = with_head(layout) else {
+            return;
+        };
+        // SAFETY: the block was made with a head before it.
+        let block = unsafe { pointer.sub(HEAD) };
+        // SAFETY: the head is the block's.
+        if unsafe { block.cast::<u64>().read() } == 1 {
+            LIVE.fetch_sub(layout.size() as u64, Relaxed);
+        }
+        // SAFETY: the system made it with this layout.
+        unsafe { System.dealloc(block, whole) };
+    }
+}
+
+/// Writes the head of a block, and gives what is behind it.
+///
+/// # Safety
+/// The block is null, or has a head and this layout.
+unsafe fn begin(block: *mut u8, layout: Layout) -> *mut u8 {
+    if block.is_null() {
+        return block;
+    }
+    let counts = COUNTS.load(Relaxed);
+    if counts {
+        let live = LIVE.fetch_add(layout.size() as u64, Relaxed) + layout.size() as u64;
+        HIGHEST.fetch_max(live, Relaxed);
+    }
+    // SAFETY: the block begins with a head, which is aligned.
+    unsafe { block.cast::<u64>().write(u64::from(counts)) };
+    // SAFETY: the block is longer than its head.
+    unsafe { block.add(HEAD) }
+}

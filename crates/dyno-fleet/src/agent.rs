@@ -1,0 +1,494 @@
+//! A load generator as its coordinator sees it: a state machine without I/O. Messages, instants and
+//! what the load does go in; messages and commands to the load come out. All instants are of the
+//! agent's own monotonic clock.
+
+mod queue;
+
+use std::collections::VecDeque;
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::Interval;
+use sha2::{Digest as _, Sha256};
+
+use crate::message::{
+    Assignment, Body, Echo, End, Hello, Message, MessageError, Order, PROTOCOL, Pulse, Record,
+    Stage, Task, short, split,
+};
+use crate::names::{AgentName, RunId};
+
+use queue::Queue;
+pub use queue::{Kept, QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX};
+
+/// An agent presents itself again after so long without an answer.
+const HELLO_NS: Nanos = 500_000_000;
+/// An agent tells that it lives so often.
+pub const PULSE_NS: Nanos = 1_000_000_000;
+/// An agent whose load has ended tries for so long to have all of its records kept.
+pub const LINGER_NS: Nanos = 60_000_000_000;
+
+/// What an agent is.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The run.
+    pub run: RunId,
+    /// Its name.
+    pub name: AgentName,
+    /// Drawn at random: tells this process from another one of the same name.
+    pub instance: u64,
+    /// What it says of itself.
+    pub hello: Hello,
+    /// It waits so long for the first word of a coordinator.
+    pub join_ns: Nanos,
+}
+
+/// What an agent wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A message that may be lost.
+    Send(Message),
+    /// A message that the bus is to keep, and to confirm by [`Agent::confirmed`].
+    Keep(Kept),
+    /// A command to the load, or to the process.
+    Do(Command),
+}
+
+/// What the load is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Prepare this part of the plan; answer with [`Agent::prepared`] or [`Agent::failed`].
+    Prepare(Assignment),
+    /// Begin at this instant; answer with [`Agent::began`].
+    Start {
+        /// The instant.
+        at: Nanos,
+    },
+    /// Forget the start, stay prepared.
+    CallOff,
+    /// End the load; answer with [`Agent::ended`].
+    Stop {
+        /// Why.
+        why: String,
+    },
+    /// The agent has nothing to do any more. A load that still runs ends at once.
+    Exit(Exit),
+}
+
+/// How an agent's part in a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The coordinator has all that there is.
+    Done,
+    /// The coordinator did not want it.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Nothing is heard of the coordinator.
+    Orphaned {
+        /// How many messages with records the bus has not confirmed.
+        unconfirmed: usize,
+    },
+    /// No coordinator answered.
+    NotJoined,
+}
+
+/// A load generator.
+#[derive(Debug)]
+pub struct Agent {
+    config: AgentConfig,
+    stage: Stage,
+    serial: u64,
+    attempt: u32,
+    /// When the load begins, or began.
+    start: Nanos,
+    orphan_ns: Nanos,
+    heard_at: Nanos,
+    hello_at: Nanos,
+    pulse_at: Nanos,
+    made: u64,
+    total: Interval,
+    queue: Queue,
+    /// How the load ends, once it was told to.
+    ending: Option<End>,
+    late_ns: Option<i64>,
+    why: String,
+    /// The host's civil time at instant 0 of its monotonic clock, in nanoseconds since 1970.
+    unix_origin_ns: i128,
+    exited: bool,
+    actions: VecDeque<Action>,
+}
+
+impl Agent {
+    /// Begins to present itself. `unix_ns` is the host's civil time now.
+    pub fn new(config: AgentConfig, now: Nanos, unix_ns: u64) -> Self {
+        Self {
+            orphan_ns: config.join_ns,
+            config,
+            stage: Stage::Waiting,
+            serial: 0,
+            attempt: 0,
+            start: 0,
+            heard_at: now,
+            hello_at: now,
+            pulse_at: now,
+            made: 0,
+            total: Interval::default(),
+            queue: Queue::default(),
+            ending: None,
+            late_ns: None,
+            why: String::new(),
+            unix_origin_ns: i128::from(unix_ns) - i128::from(now),
+            exited: false,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// How far it is.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Whether it has nothing to do any more.
+    pub fn has_exited(&self) -> bool {
+        self.exited
+    }
+
+    /// How many messages with records the bus has not confirmed.
+    pub fn unconfirmed(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes a message. One for another process of this name is passed over.
+    pub fn receive(&mut self, message: Message, now: Nanos) {
+        let own = message.run == self.config.run
+            && message.agent == self.config.name
+            && message.instance == self.config.instance;
+        if !own || self.exited {
+            return;
+        }
+        match message.body {
+            Body::Probe(probe) => {
+                self.heard_at = now;
+                let echo = Echo {
+                    probe,
+                    received: now,
+                    sent: now,
+                    unix_ns: self.unix_ns(now),
+                };
+                self.send(Body::Echo(echo));
+            }
+            Body::Order(order) => {
+                self.heard_at = now;
+                self.follow(*order, now);
+            }
+            // What agents say.
+            Body::Hello(_) | Body::Pulse(_) | Body::Echo(_) | Body::Record(_) => {}
+        }
+    }
+
+    fn follow(&mut self, order: Order, now: Nanos) {
+        if order.serial < self.serial {
+            return;
+        }
+        let known = order.serial == self.serial;
+        self.serial = order.serial;
+        if !known {
+            self.obey(order.task, now);
+        }
+        // Repeated orders too are answered: the first answer may be lost.
+        if !self.exited {
+            self.pulse(now);
+        }
+    }
+
+    fn obey(&mut self, task: Task, now: Nanos) {
+        match (task, self.stage) {
+            (Task::Prepare(assignment), Stage::Waiting) => self.prepare(assignment),
+            (Task::Arm { attempt, start }, Stage::Ready | Stage::Armed) => {
+                self.disarm();
+                // One that has passed cannot be kept; the coordinator sees that it is not armed.
+                if start > now {
+                    self.stage = Stage::Armed;
+                    self.attempt = attempt;
+                    self.start = start;
+                    self.command(Command::Start { at: start });
+                }
+            }
+            (Task::Hold, Stage::Armed) => self.disarm(),
+            (Task::Stop { why }, Stage::Running) => self.stop(End::Stopped, why),
+            (Task::Stop { why }, Stage::Preparing | Stage::Ready | Stage::Armed) => {
+                self.disarm();
+                self.stage = Stage::Ended;
+                self.command(Command::Stop { why });
+            }
+            (Task::Stop { .. }, Stage::Waiting) => self.stage = Stage::Ended,
+            (Task::Leave, _) => {
+                self.pulse(now);
+                self.exit(Exit::Done);
+            }
+            (Task::Refuse { why }, _) => {
+                self.pulse(now);
+                self.exit(Exit::Refused { why });
+            }
+            _ => {}
+        }
+    }
+
+    fn prepare(&mut self, assignment: Assignment) {
+        self.orphan_ns = assignment.orphan_ns;
+        if sha256(&assignment.plan) != assignment.plan_sha256 {
+            self.fail("the plan that came is not the one that was sent");
+            return;
+        }
+        self.stage = Stage::Preparing;
+        self.command(Command::Prepare(assignment));
+    }
+
+    fn disarm(&mut self) {
+        if self.stage == Stage::Armed {
+            self.stage = Stage::Ready;
+            self.attempt = 0;
+            self.command(Command::CallOff);
+        }
+    }
+
+    fn stop(&mut self, end: End, why: String) {
+        if self.ending.is_none() {
+            self.ending = Some(end);
+            self.why = short(&why);
+            self.command(Command::Stop { why });
+        }
+    }
+
+    fn exit(&mut self, how: Exit) {
+        self.exited = true;
+        self.command(Command::Exit(how));
+    }
+
+    /// The sessions are ready.
+    pub fn prepared(&mut self, now: Nanos) {
+        if self.stage == Stage::Preparing {
+            self.stage = Stage::Ready;
+            self.pulse(now);
+        }
+    }
+
+    /// The sessions could not be prepared, or the load failed.
+    pub fn failed(&mut self, why: &str, now: Nanos) {
+        if self.stage == Stage::Running {
+            self.why = short(why);
+            self.ended(End::Failed, now);
+        } else {
+            self.fail(why);
+            self.pulse(now);
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.stage = Stage::Failed;
+        self.why = short(why);
+    }
+
+    /// The load began at this instant.
+    pub fn began(&mut self, at: Nanos) {
+        self.run_from(at);
+        let late = i128::from(at) - i128::from(self.start);
+        self.late_ns = i64::try_from(late).ok();
+    }
+
+    fn run_from(&mut self, now: Nanos) {
+        if self.stage == Stage::Armed && now >= self.start {
+            self.stage = Stage::Running;
+        }
+    }
+
+    /// Takes the next interval of the load, with instants of the agent's clock.
+    ///
+    /// # Errors
+    /// It has more than messages hold: the run cannot go on without it.
+    pub fn interval(&mut self, interval: &Interval, now: Nanos) -> Result<(), MessageError> {
+        self.run_from(now);
+        if self.stage != Stage::Running {
+            return Ok(());
+        }
+        let mut own = interval.clone();
+        own.start = own.start.saturating_sub(self.start);
+        own.end = own.end.saturating_sub(self.start);
+        self.total.merge_sums(&own);
+        self.made = own.index + 1;
+        self.keep(own.index, None, own, now)?;
+        if let Some(full) = self.queue.is_full() {
+            self.stop(End::QueueFull, format!("the bus did not take {full}"));
+        }
+        self.offer(now);
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        seq: u64,
+        end: Option<End>,
+        interval: Interval,
+        now: Nanos,
+    ) -> Result<(), MessageError> {
+        let record = Record {
+            seq,
+            part: 0,
+            parts: 1,
+            end,
+            attempt: self.attempt,
+            interval,
+        };
+        for part in split(record)? {
+            let what = if end.is_some() { "end" } else { "iv" };
+            let AgentConfig {
+                run,
+                name,
+                instance,
+                ..
+            } = &self.config;
+            let id = format!("{run}/{name}/{instance:x}/{what}/{seq}/{}", part.part);
+            let message = self.message(Body::Record(Box::new(part)));
+            self.queue
+                .push(id, message.subject(), message.encode()?, now);
+        }
+        Ok(())
+    }
+
+    /// The load has ended, as planned unless it was told to stop.
+    pub fn ended(&mut self, how: End, now: Nanos) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        self.stage = Stage::Ended;
+        let how = match (how, self.ending) {
+            (End::Failed, _) | (_, None) => how,
+            (_, Some(told)) => told,
+        };
+        let mut total = std::mem::take(&mut self.total);
+        total.index = self.made;
+        if let Err(error) = self.keep(self.made, Some(how), total, now) {
+            // It could not be told; the coordinator will miss it and say so.
+            self.why = short(&error.to_string());
+        }
+        self.offer(now);
+        self.pulse(now);
+    }
+
+    /// The bus keeps the message of this number.
+    pub fn confirmed(&mut self, id: &str, now: Nanos) {
+        self.queue.confirmed(id);
+        self.offer(now);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        if self.exited {
+            return;
+        }
+        self.run_from(now);
+        if self.serial == 0 && now >= self.hello_at {
+            self.hello_at = now + HELLO_NS;
+            let hello = Box::new(self.config.hello.clone());
+            self.send(Body::Hello(hello));
+        }
+        if self.serial > 0 && now >= self.pulse_at {
+            self.pulse(now);
+        }
+        self.offer(now);
+        let silence = now.saturating_sub(self.heard_at);
+        if silence > self.orphan_ns {
+            self.orphaned(silence);
+        }
+    }
+
+    fn orphaned(&mut self, silence: Nanos) {
+        let unconfirmed = self.queue.len();
+        match self.stage {
+            Stage::Waiting if self.serial == 0 => self.exit(Exit::NotJoined),
+            Stage::Running => {
+                let seconds = silence / 1_000_000_000;
+                let why = format!("nothing was heard of the coordinator for {seconds} s");
+                self.stop(End::Orphaned, why);
+            }
+            Stage::Ended if unconfirmed > 0 && silence < LINGER_NS => {}
+            _ => {
+                self.disarm();
+                self.exit(Exit::Orphaned { unconfirmed });
+            }
+        }
+    }
+
+    /// When [`Agent::tick`] is to be called at the latest: at least once a second, by which silence
+    /// is noticed, too.
+    pub fn wakes_at(&self) -> Nanos {
+        let greets = if self.serial == 0 {
+            self.hello_at
+        } else {
+            self.pulse_at
+        };
+        let starts = match self.stage {
+            Stage::Armed => self.start,
+            _ => Nanos::MAX,
+        };
+        greets.min(starts).min(self.queue.wakes_at())
+    }
+
+    fn offer(&mut self, now: Nanos) {
+        while let Some(kept) = self.queue.offer(now) {
+            self.actions.push_back(Action::Keep(kept));
+        }
+    }
+
+    fn pulse(&mut self, now: Nanos) {
+        self.pulse_at = now + PULSE_NS;
+        let pulse = Pulse {
+            serial: self.serial,
+            stage: self.stage,
+            attempt: self.attempt,
+            made: self.made,
+            unconfirmed: self.queue.len() as u64,
+            late_ns: self.late_ns,
+            unix_ns: self.unix_ns(now),
+            why: self.why.clone(),
+        };
+        self.send(Body::Pulse(pulse));
+    }
+
+    fn send(&mut self, body: Body) {
+        let message = self.message(body);
+        self.actions.push_back(Action::Send(message));
+    }
+
+    fn command(&mut self, command: Command) {
+        self.actions.push_back(Action::Do(command));
+    }
+
+    fn message(&self, body: Body) -> Message {
+        Message {
+            v: PROTOCOL,
+            run: self.config.run.clone(),
+            agent: self.config.name.clone(),
+            instance: self.config.instance,
+            body,
+        }
+    }
+
+    fn unix_ns(&self, now: Nanos) -> u64 {
+        u64::try_from(self.unix_origin_ns + i128::from(now)).unwrap_or_default()
+    }
+}
+
+/// SHA-256 of a text, hexadecimal.
+pub(crate) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

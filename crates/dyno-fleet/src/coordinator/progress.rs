@@ -1,0 +1,365 @@
+//! How a run comes from phase to phase.
+
+use dyno_core::clock::Nanos;
+use dyno_core::finding::Outcome;
+
+use super::{Coordinator, Event, LossPolicy, Output, Phase};
+use crate::finding::{Finding, Kind};
+use crate::merge::{Axis, Merger};
+use crate::message::{Assignment, Body, Probe, Stage, Task};
+
+/// An order that was not confirmed is told again after so long.
+const AGAIN_NS: Nanos = 250_000_000;
+/// One that was, so that agents know that there is a coordinator.
+const ALIVE_NS: Nanos = 1_000_000_000;
+/// So long before the start all have to have confirmed it.
+const CONFIRMED_NS: Nanos = 200_000_000;
+/// So often a start is tried.
+const ATTEMPTS_MAX: u32 = 3;
+/// The start is at least so many times the slowest exchange ahead.
+const LEAD_ROUNDS: u64 = 20;
+/// So many bursts may go by without a single answer.
+const BURSTS_MAX: u32 = 3;
+/// A second is no longer the same second everywhere where clocks may differ by more.
+const BOUND_NS_MAX: u64 = 500_000_000;
+/// Agents are told to leave for so long.
+const LEAVE_NS: Nanos = 3_000_000_000;
+/// Time is looked at so often.
+const TICK_NS: Nanos = 100_000_000;
+
+impl Coordinator {
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        if self.is_over() {
+            return;
+        }
+        // A coordinator that was stopped has heard nobody meanwhile: that is its own doing.
+        if now.saturating_sub(self.ticked_at) > self.config.limits.lost_ns / 2 {
+            self.members
+                .iter_mut()
+                .for_each(|member| member.heard_at = now);
+        }
+        self.ticked_at = now;
+        self.look_for_losses(now);
+        self.probe(now);
+        match self.phase {
+            Phase::Gather => self.gather(now),
+            Phase::Ready => self.make_ready(now),
+            Phase::Armed { attempt, start } => self.arm(attempt, start, now),
+            Phase::Running => self.run(now),
+            Phase::Draining => self.drain(now),
+            Phase::Leaving => self.leave(now),
+            Phase::Over => {}
+        }
+        self.tell_intervals(now);
+        self.tell_orders(now);
+    }
+
+    /// When [`Coordinator::tick`] is to be called at the latest, seen from `now`.
+    pub fn wakes_at(&self, now: Nanos) -> Nanos {
+        let bursts = self.members.iter().filter(|member| member.burst.is_on);
+        let probes = bursts.map(|member| member.burst.next_at).min();
+        let regular = now.saturating_add(TICK_NS);
+        probes.unwrap_or(regular).clamp(now, regular)
+    }
+
+    fn tell_orders(&mut self, now: Nanos) {
+        for member in 0..self.members.len() {
+            let (lost, at) = (self.members[member].lost, self.members[member].order_at);
+            if lost || now < at {
+                continue;
+            }
+            self.tell_order(member);
+            let again = if self.members[member].confirmed() {
+                ALIVE_NS
+            } else {
+                AGAIN_NS
+            };
+            self.members[member].order_at = now + again;
+        }
+    }
+
+    fn tell_intervals(&mut self, now: Nanos) {
+        let Some(merger) = &mut self.merger else {
+            return;
+        };
+        for merged in merger.due(now) {
+            let event = Event::Interval(Box::new(merged));
+            self.outputs.push_back(Output::Tell(event));
+        }
+    }
+
+    fn probe(&mut self, now: Nanos) {
+        let limits = self.config.limits;
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if !member.probe_is_due(limits.probes, limits.probe_gap_ns, now) || member.lost {
+                continue;
+            }
+            let probe = Probe {
+                burst: member.burst.number,
+                sent: now,
+            };
+            if let Some(instance) = member.instance {
+                self.send(index, instance, Body::Probe(probe));
+            }
+        }
+    }
+
+    pub(super) fn begin_bursts(&mut self, now: Nanos) {
+        let probes = self.config.limits.probes;
+        for member in &mut self.members {
+            member.begin_burst(probes, now);
+        }
+    }
+
+    fn look_for_losses(&mut self, now: Nanos) {
+        if self.bus_is_down || matches!(self.phase, Phase::Gather | Phase::Leaving) {
+            return;
+        }
+        for member in 0..self.members.len() {
+            let silence = now.saturating_sub(self.members[member].heard_at);
+            // One that has told all has nothing more to say, nor has one that never came.
+            let told =
+                self.members[member].total.is_some() || self.members[member].instance.is_none();
+            if self.members[member].lost || told || silence <= self.config.limits.lost_ns {
+                continue;
+            }
+            self.lose(member, silence, now);
+        }
+    }
+
+    fn lose(&mut self, member: usize, silence: Nanos, now: Nanos) {
+        self.members[member].lost = true;
+        if let Some(merger) = &mut self.merger {
+            merger.lose(member);
+        }
+        let started = matches!(self.phase, Phase::Running | Phase::Draining);
+        let nobody = self.members.iter().all(|member| member.lost);
+        let degrades = self.config.on_loss == LossPolicy::Degrade && started && !nobody;
+        let outcome = if degrades {
+            Outcome::Doubt
+        } else {
+            Outcome::Refuse
+        };
+        let name = &self.members[member].name;
+        let seconds = silence as f64 / 1e9;
+        let made = self.members[member].pulse.made;
+        let mut evidence = format!(
+            "{name} was lost: nothing was heard of it for {seconds:.1} s, after {made} intervals"
+        );
+        if degrades {
+            evidence += "; the others went on with their own shares, so that less load was offered";
+        }
+        self.find_of(Kind::AgentLost, outcome, member, evidence.clone());
+        if !degrades {
+            self.fail(&evidence, now);
+        }
+    }
+
+    fn gather(&mut self, now: Nanos) {
+        let missing = self.names_of(|member| member.instance.is_none());
+        if missing.is_empty() {
+            for index in 0..self.members.len() {
+                let assignment = Assignment {
+                    plan: self.config.plan.clone(),
+                    plan_sha256: self.plan_sha256.clone(),
+                    share: self.config.division.share(index as u32 + 1),
+                    orphan_ns: self.config.limits.orphan_ns,
+                };
+                self.order(index, Task::Prepare(assignment));
+                self.members[index].heard_at = now;
+            }
+            self.enter(Phase::Ready, now);
+        } else if now.saturating_sub(self.since) > self.config.limits.gather_ns {
+            let evidence = format!("{} did not come", missing.join(", "));
+            self.refuse_run(Kind::AgentMissing, evidence, now);
+        }
+    }
+
+    fn make_ready(&mut self, now: Nanos) {
+        let waiting =
+            self.names_of(|member| member.pulse.stage != Stage::Ready || !member.confirmed());
+        let over = now.saturating_sub(self.since) > self.config.limits.ready_ns;
+        if !waiting.is_empty() {
+            if over {
+                let evidence = format!("{} did not become ready", waiting.join(", "));
+                self.refuse_run(Kind::TimedOut, evidence, now);
+            }
+            return;
+        }
+        if self.members.iter().any(|member| member.burst.is_on) {
+            return;
+        }
+        let unknown = self.names_of(|member| member.relation.is_none());
+        if unknown.is_empty() {
+            self.arm_all(now);
+        } else if self
+            .members
+            .iter()
+            .all(|member| member.burst.number < BURSTS_MAX)
+        {
+            self.begin_bursts(now);
+        } else {
+            let evidence = format!("the clocks of {} did not answer", unknown.join(", "));
+            self.refuse_run(Kind::Clocks, evidence, now);
+        }
+    }
+
+    fn arm_all(&mut self, now: Nanos) {
+        let loose = self.names_of(|member| member.bound_ns(now) > BOUND_NS_MAX);
+        if !loose.is_empty() {
+            let evidence = format!(
+                "the clocks of {} are known to half a second at best: a second is not the same \
+                 second everywhere",
+                loose.join(", ")
+            );
+            self.refuse_run(Kind::Clocks, evidence, now);
+            return;
+        }
+        let slowest = self
+            .members
+            .iter()
+            .map(|member| member.clock.delay_ns_max())
+            .max();
+        let rounds = slowest.unwrap_or_default().saturating_mul(LEAD_ROUNDS);
+        let start = now + self.config.limits.lead_ns.max(rounds) + CONFIRMED_NS;
+        self.attempts += 1;
+        self.start = start;
+        for index in 0..self.members.len() {
+            let Some(relation) = self.members[index].relation else {
+                continue;
+            };
+            let task = Task::Arm {
+                attempt: self.attempts,
+                start: relation.theirs(start),
+            };
+            self.order(index, task);
+        }
+        let axis = Axis {
+            start,
+            start_unix_ns: self.unix_ns(start),
+            warmup_ns: self.config.warmup_ns,
+            interval_ns: self.config.interval_ns,
+        };
+        self.merger = Some(Merger::new(self.members.len(), axis));
+        let attempt = self.attempts;
+        self.enter(Phase::Armed { attempt, start }, now);
+    }
+
+    fn arm(&mut self, attempt: u32, start: Nanos, now: Nanos) {
+        let unsure = self.names_of(|member| !member.is_armed(attempt));
+        if unsure.is_empty() {
+            if now >= start {
+                self.order_all(&Task::Run);
+                self.enter(Phase::Running, now);
+                self.next_burst = now + self.config.limits.burst_gap_ns;
+            }
+            return;
+        }
+        if now + CONFIRMED_NS < start {
+            return;
+        }
+        let evidence = format!(
+            "start {attempt} was called off: {} did not confirm it",
+            unsure.join(", ")
+        );
+        let last = attempt >= ATTEMPTS_MAX;
+        let outcome = if last { Outcome::Refuse } else { Outcome::Pass };
+        self.find(Finding::of_run(
+            Kind::StartCalledOff,
+            outcome,
+            evidence.clone(),
+        ));
+        if last {
+            self.fail(&evidence, now);
+        } else {
+            self.merger = None;
+            self.order_all(&Task::Hold);
+            self.enter(Phase::Ready, now);
+        }
+    }
+
+    fn run(&mut self, now: Nanos) {
+        if now >= self.next_burst {
+            self.next_burst = now + self.config.limits.burst_gap_ns;
+            self.begin_bursts(now);
+        }
+        let going = self.names_of(|member| !member.lost && member.total.is_none());
+        let ended = self.members.iter().all(|member| {
+            member.lost || member.total.is_some() || member.pulse.stage == Stage::Ended
+        });
+        if ended {
+            self.enter(Phase::Draining, now);
+            self.begin_bursts(now);
+            return;
+        }
+        let end = self
+            .config
+            .length_ns
+            .map(|length| self.start.saturating_add(length));
+        if end.is_some_and(|end| now > end.saturating_add(self.config.limits.drain_ns)) {
+            let evidence = format!("{} did not end when the run was to end", going.join(", "));
+            self.refuse_run(Kind::TimedOut, evidence, now);
+        }
+    }
+
+    fn drain(&mut self, now: Nanos) {
+        let merger = self.merger.as_ref();
+        let owing = |(index, member): (usize, &super::Member)| {
+            let all = merger.is_some_and(|merger| merger.has_all_of(index));
+            let quiet = match member.has_begun() {
+                true => member.total.is_some() && all,
+                // It was to stop before it began, or never came.
+                false => member.instance.is_none() || member.confirmed(),
+            };
+            !member.lost && !quiet
+        };
+        let open = self.members.iter().enumerate().any(owing);
+        let bursts = self
+            .members
+            .iter()
+            .any(|member| member.burst.is_on && !member.lost);
+        let over = now.saturating_sub(self.since) > self.config.limits.drain_ns;
+        if over || !(open || bursts && self.failed.is_none()) {
+            self.finish(now);
+        }
+    }
+
+    /// Everything is known that will be: whoever owes something will not tell it any more.
+    fn finish(&mut self, now: Nanos) {
+        for index in 0..self.members.len() {
+            if let Some(merger) = &mut self.merger {
+                self.members[index].holes = merger.holes(index);
+                merger.lose(index);
+            }
+        }
+        self.tell_intervals(now);
+        let report = self.report();
+        self.order_all(&Task::Leave);
+        self.enter(Phase::Leaving, now);
+        self.outputs
+            .push_back(Output::Tell(Event::Ended(Box::new(report))));
+    }
+
+    fn leave(&mut self, now: Nanos) {
+        let gone = self
+            .members
+            .iter()
+            .all(|member| member.lost || member.instance.is_none() || member.confirmed());
+        if gone || now.saturating_sub(self.since) > LEAVE_NS {
+            self.enter(Phase::Over, now);
+        }
+    }
+
+    /// Something is wrong that nothing can be done about.
+    fn refuse_run(&mut self, kind: Kind, evidence: String, now: Nanos) {
+        self.find(Finding::of_run(kind, Outcome::Refuse, evidence.clone()));
+        self.fail(&evidence, now);
+    }
+
+    fn names_of(&self, which: impl Fn(&super::Member) -> bool) -> Vec<String> {
+        let members = self.members.iter().filter(|member| which(member));
+        members.map(|member| member.name.to_string()).collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! What came of a run: whether nothing is missing, and how alike the agents were.
+
+use dyno_core::finding::Outcome;
+use dyno_core::interval::{ErrorsByCode, Interval};
+
+use super::Coordinator;
+use super::member::Member;
+use crate::clock::Relation;
+use crate::division::is_evenly_spaced;
+use crate::finding::{Finding, Kind};
+use crate::merge::Sums;
+use crate::message::{End, Hello};
+use crate::names::AgentName;
+
+/// Clocks that are known worse than this are a doubt.
+const BOUND_NS_DOUBT: u64 = 5_000_000;
+/// So is a drift that is no straight line.
+const RESIDUAL_NS_DOUBT: u64 = 1_000_000;
+/// And civil clocks that differ by more: people compare with the server's log.
+const CIVIL_NS_DOUBT: u64 = 1_000_000_000;
+/// A start that was so late is told.
+const LATE_NS_DOUBT: i64 = 10_000_000;
+/// Agents are alike if the events of each are its share within so much of it.
+const EVENTS_UNEQUAL: f64 = 0.1;
+/// And if their 99th percentiles are within so much of the median agent's.
+const P99_UNEQUAL: f64 = 1.5;
+/// With fewer events than this, chance makes agents differ.
+const EVENTS_MIN: u64 = 10_000;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Why it failed; `None` where it is complete, or degraded as its findings say.
+    pub failed: Option<String>,
+    /// What was wrong, or odd.
+    pub findings: Vec<Finding>,
+    /// The agents, in their order.
+    pub agents: Vec<AgentReport>,
+    /// Everything that is in the record, without what holds at an instant.
+    pub total: Interval,
+}
+
+/// What came of one agent.
+#[derive(Clone, Debug)]
+pub struct AgentReport {
+    /// Its name.
+    pub name: AgentName,
+    /// What it said of itself; `None` where it never came.
+    pub hello: Option<Hello>,
+    /// Its part of everything.
+    pub fraction: f64,
+    /// Its sums that are in the record.
+    pub sums: Sums,
+    /// What came after it was lost, which the record does not have.
+    pub apart: Sums,
+    /// How many intervals it made, as it said in the end.
+    pub intervals: Option<u64>,
+    /// How its load ended; `None` where it did not tell.
+    pub end: Option<End>,
+    /// Whether it was lost.
+    pub lost: bool,
+    /// How long after the common start its load began by its own clock, in nanoseconds.
+    pub late_ns: Option<i64>,
+    /// How its monotonic clock is related to the coordinator's.
+    pub clock: Option<Relation>,
+    /// By how much its civil clock is ahead of the coordinator's, in nanoseconds, and to how much
+    /// that is known.
+    pub civil_ahead_ns: Option<(i64, u64)>,
+    /// Its median service time, in nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// Its 99th percentile of service times, in nanoseconds.
+    pub p99_ns: Option<u64>,
+}
+
+impl Coordinator {
+    /// Draws up what came of the run.
+    pub(super) fn report(&mut self) -> Report {
+        if self.merger.is_some() {
+            self.judge_records();
+            self.judge_clocks();
+            self.judge_equality();
+        }
+        if self.failed.is_none() {
+            let worst = self
+                .findings
+                .iter()
+                .find(|finding| finding.outcome == Outcome::Refuse);
+            self.failed = worst.map(|finding| finding.evidence.clone());
+        }
+        let members = self.members.iter().enumerate();
+        Report {
+            failed: self.failed.clone(),
+            findings: self.findings.clone(),
+            agents: members
+                .map(|(index, member)| self.agent(index, member))
+                .collect(),
+            total: self
+                .merger
+                .as_ref()
+                .map(|m| m.total().clone())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn agent(&self, index: usize, member: &Member) -> AgentReport {
+        let merger = self.merger.as_ref();
+        let total = member.total.as_ref();
+        AgentReport {
+            name: member.name.clone(),
+            hello: member.hello.as_deref().cloned(),
+            fraction: self.config.division.fraction(index as u32 + 1),
+            sums: merger.map(|merger| merger.sums(index)).unwrap_or_default(),
+            apart: merger.map(|merger| merger.apart(index)).unwrap_or_default(),
+            intervals: total.map(|total| total.intervals),
+            end: total.map(|total| total.end),
+            lost: member.lost,
+            late_ns: member.pulse.late_ns,
+            clock: member.relation,
+            civil_ahead_ns: member.civil.map(|(ahead, delay)| (ahead, delay / 2)),
+            p50_ns: total.and_then(|total| total.p50_ns),
+            p99_ns: total.and_then(|total| total.p99_ns),
+        }
+    }
+
+    /// Whether each agent's intervals are all there and add up to its totals, and all of them to
+    /// the record.
+    fn judge_records(&mut self) {
+        for index in 0..self.members.len() {
+            let member = &self.members[index];
+            if member.lost || !member.has_begun() {
+                continue;
+            }
+            let name = &member.name;
+            let (kind, evidence) = match &member.total {
+                None => (
+                    Kind::IntervalsMissing,
+                    format!("the totals of {name} never came"),
+                ),
+                Some(_) if !member.holes.is_empty() => {
+                    let holes: Vec<String> = member.holes.iter().map(u64::to_string).collect();
+                    let text = format!("intervals of {name} never came: {}", holes.join(", "));
+                    (Kind::IntervalsMissing, text)
+                }
+                Some(total) => {
+                    let sums = self.merger.as_ref().map(|merger| merger.sums(index));
+                    if sums.is_none_or(|sums| sums.agrees_with(&total.sums)) {
+                        continue;
+                    }
+                    let text = format!("the intervals of {name} do not add up to its totals");
+                    (Kind::TotalsDiffer, text)
+                }
+            };
+            self.find_of(kind, Outcome::Refuse, index, evidence);
+        }
+        let whole = self
+            .members
+            .iter()
+            .all(|member| !member.lost && member.total.is_some());
+        let same = self
+            .merger
+            .as_ref()
+            .is_some_and(|m| same_events(m.total(), &self.told));
+        if whole && !same && !self.findings.iter().any(|f| f.outcome == Outcome::Refuse) {
+            let evidence = "the record is not the sum of what agents told in the end".to_owned();
+            self.find(Finding::of_run(
+                Kind::TotalsDiffer,
+                Outcome::Refuse,
+                evidence,
+            ));
+        }
+    }
+
+    fn judge_clocks(&mut self) {
+        let at = self.start;
+        let mut worst = 0;
+        for index in 0..self.members.len() {
+            let member = &self.members[index];
+            let name = &member.name;
+            let Some(clock) = member.relation else {
+                continue;
+            };
+            let bound = clock.delay_ns / 2 + clock.residual_ns;
+            worst = worst.max(bound);
+            let mut found = Vec::new();
+            if bound > BOUND_NS_DOUBT || clock.residual_ns > RESIDUAL_NS_DOUBT {
+                let evidence = format!(
+                    "the clock of {name} is {:.3} ms from the coordinator's, known to {:.3} ms, \
+                     and drifts by {:.1} ppm",
+                    clock.offset_at(at) as f64 / 1e6,
+                    bound as f64 / 1e6,
+                    clock.drift * 1e6
+                );
+                found.push((Kind::Clocks, evidence));
+            }
+            if let Some((ahead, _)) = member.civil.filter(|c| c.0.unsigned_abs() > CIVIL_NS_DOUBT) {
+                let seconds = ahead as f64 / 1e9;
+                let evidence = format!(
+                    "the civil clock of {name} is {seconds:.3} s ahead of the coordinator's: \
+                     intervals are not told by it, but logs are"
+                );
+                found.push((Kind::CivilClocks, evidence));
+            }
+            if let Some(late) = member.pulse.late_ns.filter(|late| *late > LATE_NS_DOUBT) {
+                let evidence = format!("{name} began {:.3} ms late", late as f64 / 1e6);
+                found.push((Kind::StartLate, evidence));
+            }
+            for (kind, evidence) in found {
+                self.find_of(kind, Outcome::Doubt, index, evidence);
+            }
+        }
+        if let Some(rate) = self
+            .config
+            .constant_rate
+            .filter(|rate| !is_evenly_spaced(*rate, worst))
+        {
+            let evidence = format!(
+                "at {rate} arrivals/s over all agents the gaps are {:.3} ms, and clocks are known \
+                 to {:.3} ms: arrivals are evenly spaced on each agent only",
+                1e3 / rate,
+                worst as f64 / 1e6
+            );
+            self.find(Finding::of_run(
+                Kind::UnevenArrivals,
+                Outcome::Doubt,
+                evidence,
+            ));
+        }
+    }
+
+    /// Whether agents did alike, each by its share.
+    fn judge_equality(&mut self) {
+        let merger = self.merger.as_ref();
+        let events = |index| merger.map_or(0, |merger| merger.sums(index).counters.events);
+        let whole: Vec<usize> = (0..self.members.len())
+            .filter(|index| self.members[*index].total.is_some())
+            .collect();
+        let all: u64 = whole.iter().map(|index| events(*index)).sum();
+        if whole.len() < 2 || all < EVENTS_MIN {
+            return;
+        }
+        let fraction = |index: usize| self.config.division.fraction(index as u32 + 1);
+        let shares: f64 = whole.iter().map(|index| fraction(*index)).sum();
+        let mut p99s: Vec<u64> = whole
+            .iter()
+            .filter_map(|index| self.members[*index].total.as_ref()?.p99_ns)
+            .collect();
+        p99s.sort_unstable();
+        let median = p99s.get(p99s.len() / 2).copied();
+        let mut found = Vec::new();
+        for index in whole {
+            let name = &self.members[index].name;
+            let asked = all as f64 * fraction(index) / shares;
+            let share = events(index) as f64 / asked;
+            if (share - 1.0).abs() > EVENTS_UNEQUAL {
+                let percent = share * 100.0;
+                found.push((
+                    index,
+                    format!("{name} did {percent:.0} % of its share of events"),
+                ));
+            }
+            let p99 = self.members[index]
+                .total
+                .as_ref()
+                .and_then(|total| total.p99_ns);
+            if let (Some(p99), Some(median)) = (p99, median)
+                && (p99 as f64 > median as f64 * P99_UNEQUAL
+                    || (p99 as f64) < median as f64 / P99_UNEQUAL)
+            {
+                let (p99, median) = (p99 as f64 / 1e6, median as f64 / 1e6);
+                let text = format!("{name} has a p99 of {p99:.3} ms, the median agent {median:.3}");
+                found.push((index, text));
+            }
+        }
+        for (index, evidence) in found {
+            self.find_of(Kind::UnequalAgents, Outcome::Doubt, index, evidence);
+        }
+    }
+}
+
+/// Whether two sums are of the same events, but for the texts of errors, of which one of each code
+/// stays, whichever came first.
+fn same_events(a: &Interval, b: &Interval) -> bool {
+    let bare = |errors: &ErrorsByCode| {
+        let mut errors = errors.clone();
+        errors.values_mut().for_each(|error| error.sample.clear());
+        errors
+    };
+    let comparable = |interval: &Interval| Interval {
+        index: 0,
+        errors: bare(&interval.errors),
+        connect_errors: bare(&interval.connect_errors),
+        ..interval.clone()
+    };
+    comparable(a) == comparable(b)
+}

@@ -1,0 +1,376 @@
+use dyno_core::interval::Interval;
+
+use super::*;
+use crate::message::{Echo, End, MessageError, Pulse, Record, Stage};
+use crate::names::{Channel, Subject};
+
+const SECOND: u64 = 1_000_000_000;
+const BEGIN: u64 = 100 * SECOND;
+
+fn config() -> FleetConfig {
+    FleetConfig {
+        run: RunId::new("r1").unwrap(),
+        plan: "{}".to_owned(),
+        agents: vec![AgentName::new("gen1").unwrap()],
+        division: Division::equal(1).unwrap(),
+        build: Build::default(),
+        allow_mixed_versions: false,
+        on_loss: LossPolicy::Fail,
+        warmup_ns: 0,
+        interval_ns: SECOND,
+        length_ns: Some(2 * SECOND),
+        constant_rate: None,
+        limits: Limits {
+            probes: 1,
+            ..Limits::default()
+        },
+    }
+}
+
+fn message(body: Body) -> Message {
+    Message {
+        v: PROTOCOL,
+        run: RunId::new("r1").unwrap(),
+        agent: AgentName::new("gen1").unwrap(),
+        instance: 7,
+        body,
+    }
+}
+
+/// A coordinator, and what it said.
+struct Bench {
+    coordinator: Coordinator,
+    now: Nanos,
+    orders: Vec<Order>,
+    findings: Vec<Finding>,
+    report: Option<Report>,
+}
+
+impl Bench {
+    fn new(config: FleetConfig) -> Self {
+        Self {
+            coordinator: Coordinator::new(config, BEGIN, 5_000 * SECOND).unwrap(),
+            now: BEGIN,
+            orders: Vec::new(),
+            findings: Vec::new(),
+            report: None,
+        }
+    }
+
+    fn hear(&mut self, body: Body) {
+        let message = message(body);
+        let bytes = message.encode().unwrap();
+        self.coordinator
+            .receive(&message.subject(), &bytes, self.now);
+        self.turn();
+    }
+
+    fn pass(&mut self, time: Nanos) {
+        self.now += time;
+        self.turn();
+    }
+
+    /// Answers for the agent's clock, which is the coordinator's own.
+    fn turn(&mut self) {
+        self.coordinator.tick(self.now);
+        while let Some(output) = self.coordinator.next_output() {
+            match output {
+                Output::Send(Message {
+                    body: Body::Probe(probe),
+                    ..
+                }) => {
+                    let echo = Echo {
+                        probe,
+                        received: self.now,
+                        sent: self.now,
+                        unix_ns: 5_000 * SECOND + self.now - BEGIN,
+                    };
+                    let message = message(Body::Echo(echo));
+                    let bytes = message.encode().unwrap();
+                    self.coordinator
+                        .receive(&message.subject(), &bytes, self.now);
+                }
+                Output::Send(Message {
+                    body: Body::Order(order),
+                    ..
+                }) => self.orders.push(*order),
+                Output::Send(_) => panic!("a coordinator asks and orders"),
+                Output::Tell(Event::Found(finding)) => self.findings.push(finding),
+                Output::Tell(Event::Ended(report)) => self.report = Some(*report),
+                Output::Tell(_) => {}
+            }
+        }
+    }
+
+    fn pulse(&mut self, stage: Stage, attempt: u32, made: u64) {
+        let serial = self.orders.last().unwrap().serial;
+        let pulse = Pulse {
+            serial,
+            stage,
+            attempt,
+            made,
+            ..Pulse::default()
+        };
+        self.hear(Body::Pulse(pulse));
+    }
+
+    fn record(&mut self, seq: u64, events: u64, end: Option<End>) {
+        let mut interval = Interval {
+            index: seq,
+            end: (seq + 1) * SECOND,
+            ..Interval::default()
+        };
+        interval.counters.events = events;
+        let record = Record {
+            seq,
+            part: 0,
+            parts: 1,
+            end,
+            attempt: 1,
+            interval,
+        };
+        self.hear(Body::Record(Box::new(record)));
+    }
+
+    /// Up to the load.
+    fn start(&mut self) {
+        self.hear(Body::Hello(Box::default()));
+        self.pass(SECOND / 2);
+        self.pulse(Stage::Ready, 0, 0);
+        self.pass(SECOND / 2);
+        self.pass(SECOND / 2);
+        let task = &self.orders.last().unwrap().task;
+        assert!(matches!(task, Task::Arm { attempt: 1, .. }), "{task:?}");
+        self.pulse(Stage::Armed, 1, 0);
+        self.pass(2 * SECOND);
+        assert_eq!(*self.coordinator.phase(), Phase::Running);
+        self.pulse(Stage::Running, 1, 0);
+    }
+
+    fn end(&mut self) -> &Report {
+        self.pulse(Stage::Ended, 1, 2);
+        for _ in 0..400 {
+            self.pass(SECOND / 10);
+            // It lives on, and follows whatever it is told.
+            if self.coordinator.is_over() {
+                break;
+            }
+            self.pulse(Stage::Ended, 1, 2);
+        }
+        assert!(self.coordinator.is_over());
+        self.report.as_ref().unwrap()
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.findings.iter().map(|finding| finding.kind).collect()
+    }
+}
+
+#[test]
+fn a_run_goes_from_phase_to_phase() {
+    let mut bench = Bench::new(config());
+    assert_eq!(*bench.coordinator.phase(), Phase::Gather);
+    bench.start();
+    bench.record(0, 5, None);
+    bench.pass(2 * SECOND);
+    bench.record(1, 6, None);
+    bench.record(2, 11, Some(End::Completed));
+    let report = bench.end();
+    assert_eq!(report.failed, None, "{:?}", report.findings);
+    assert_eq!(report.total.counters.events, 11);
+    assert_eq!(report.agents[0].sums.counters.events, 11);
+    assert_eq!(bench.kinds(), []);
+}
+
+#[test]
+fn totals_that_intervals_do_not_add_up_to_fail_the_run() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    bench.record(0, 5, None);
+    bench.pass(2 * SECOND);
+    bench.record(1, 6, None);
+    bench.record(2, 12, Some(End::Completed));
+    let report = bench.end();
+    assert!(
+        report
+            .failed
+            .as_ref()
+            .unwrap()
+            .contains("gen1 do not add up to its totals")
+    );
+    assert_eq!(bench.kinds(), [Kind::TotalsDiffer]);
+}
+
+#[test]
+fn an_interval_that_never_comes_fails_the_run_by_its_number() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    bench.pass(2 * SECOND);
+    bench.record(1, 6, None);
+    bench.record(2, 11, Some(End::Completed));
+    let report = bench.end();
+    let failed = report.failed.as_deref().unwrap();
+    assert_eq!(failed, "intervals of gen1 never came: 0");
+    assert_eq!(report.total.counters.events, 6);
+}
+
+#[test]
+fn what_makes_no_sense_is_told_once_and_does_no_harm() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    let subject = |channel| Subject {
+        run: RunId::new("r1").unwrap(),
+        channel,
+        agent: AgentName::new("gen1").unwrap(),
+    };
+    for channel in Channel::ALL {
+        bench
+            .coordinator
+            .receive(&subject(channel), b"{\"v\":1,\"what\":2}", bench.now);
+        bench
+            .coordinator
+            .receive(&subject(channel), &[0; 20_000], bench.now);
+    }
+    // Another run's, and one of nobody.
+    let other = Subject {
+        run: RunId::new("r2").unwrap(),
+        ..subject(Channel::Pulse)
+    };
+    bench.coordinator.receive(&other, b"{", bench.now);
+    let other = Subject {
+        agent: AgentName::new("gen9").unwrap(),
+        ..subject(Channel::Pulse)
+    };
+    bench.coordinator.receive(&other, b"{", bench.now);
+    // Sums that no load has.
+    bench.record(0, 5, None);
+    bench.record(1, u64::MAX, None);
+    bench.pass(2 * SECOND);
+    bench.record(1, 6, None);
+    bench.record(2, 11, Some(End::Completed));
+    let report = bench.end();
+    assert_eq!(report.failed, None);
+    assert_eq!(report.total.counters.events, 11);
+    assert_eq!(bench.kinds(), [Kind::Malformed]);
+}
+
+#[test]
+fn another_protocol_fails_the_run() {
+    let mut bench = Bench::new(config());
+    let hello = message(Body::Hello(Box::default()));
+    let text = String::from_utf8(hello.encode().unwrap()).unwrap();
+    let newer = text.replacen("\"v\":1", "\"v\":2", 1);
+    bench
+        .coordinator
+        .receive(&hello.subject(), newer.as_bytes(), bench.now);
+    bench.turn();
+    assert_eq!(bench.kinds(), [Kind::ProtocolSkew]);
+    let protocol = MessageError::Protocol {
+        subject: hello.subject().to_string(),
+        theirs: 2,
+    };
+    bench.pass(SECOND);
+    bench.pass(4 * SECOND);
+    let failed = bench.report.as_ref().unwrap().failed.clone();
+    assert_eq!(failed, Some(protocol.to_string()));
+}
+
+#[test]
+fn orders_are_told_again_until_they_are_confirmed() {
+    let mut bench = Bench::new(config());
+    bench.hear(Body::Hello(Box::default()));
+    let first = bench.orders.len();
+    bench.pass(SECOND / 4);
+    bench.pass(SECOND / 4);
+    assert_eq!(bench.orders.len(), first + 2);
+    let [.., one, two] = &bench.orders[..] else {
+        panic!("no orders");
+    };
+    assert_eq!(one, two);
+    bench.pulse(Stage::Preparing, 0, 0);
+    let told = bench.orders.len();
+    bench.pass(SECOND / 4);
+    bench.pass(SECOND / 4);
+    // Confirmed: once a second, as a sign of life.
+    assert!(bench.orders.len() <= told + 1);
+}
+
+#[test]
+fn a_start_is_given_up_after_three_tries() {
+    let mut bench = Bench::new(config());
+    bench.hear(Body::Hello(Box::default()));
+    for _ in 0..200 {
+        bench.pass(SECOND / 10);
+        if bench.coordinator.is_over() {
+            break;
+        }
+        // It is ready, and never armed.
+        bench.pulse(Stage::Ready, 0, 0);
+    }
+    assert_eq!(bench.kinds(), [Kind::StartCalledOff; 3]);
+    let failed = bench.report.as_ref().unwrap().failed.clone().unwrap();
+    assert_eq!(failed, "start 3 was called off: gen1 did not confirm it");
+}
+
+#[test]
+fn a_load_that_began_at_a_start_called_off_fails_the_run() {
+    let mut bench = Bench::new(config());
+    bench.hear(Body::Hello(Box::default()));
+    while bench.kinds().is_empty() {
+        bench.pass(SECOND / 10);
+        bench.pulse(Stage::Ready, 0, 0);
+    }
+    bench.pulse(Stage::Running, 1, 0);
+    assert_eq!(bench.kinds(), [Kind::StartCalledOff, Kind::StartMistaken]);
+    assert!(matches!(
+        bench.orders.last().unwrap().task,
+        Task::Stop { .. }
+    ));
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_there_is() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    bench.record(0, 5, None);
+    bench.coordinator.stop("interrupted", bench.now);
+    bench.turn();
+    assert!(
+        matches!(&bench.orders.last().unwrap().task, Task::Stop { why } if why == "interrupted")
+    );
+    bench.record(1, 5, Some(End::Stopped));
+    let report = bench.end();
+    assert_eq!(report.failed.as_deref(), Some("interrupted"));
+    assert_eq!(report.total.counters.events, 5);
+    assert_eq!(bench.kinds(), []);
+}
+
+#[test]
+fn a_bus_that_is_away_loses_nobody() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    bench.coordinator.bus(false, bench.now);
+    for _ in 0..8 {
+        bench.pass(SECOND);
+    }
+    bench.coordinator.bus(true, bench.now);
+    bench.pass(SECOND);
+    assert_eq!(bench.kinds(), [Kind::BusLost]);
+    // From then on silence counts again.
+    for _ in 0..16 {
+        bench.pass(SECOND);
+    }
+    assert_eq!(bench.kinds(), [Kind::BusLost, Kind::AgentLost]);
+}
+
+#[test]
+fn agents_have_names_of_their_own_and_parts() {
+    let two = |names: [&str; 2], parts| FleetConfig {
+        agents: names.map(|name| AgentName::new(name).unwrap()).to_vec(),
+        division: Division::equal(parts).unwrap(),
+        ..config()
+    };
+    assert!(Coordinator::new(two(["a", "b"], 2), 0, 0).is_ok());
+    assert!(Coordinator::new(two(["a", "a"], 2), 0, 0).is_err());
+    assert!(Coordinator::new(two(["a", "b"], 3), 0, 0).is_err());
+}

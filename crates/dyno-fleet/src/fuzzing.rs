@@ -1,0 +1,53 @@
+//! What must hold of any bytes that come from the bus. The fuzz target and property tests call the
+//! same function, so that what one finds the other keeps.
+
+use crate::merge::{Axis, Merger, Rejected};
+use crate::message::{Body, Message};
+use crate::names::{AgentName, Channel, RunId, Subject};
+
+/// Bytes under a subject, of which the first says which, are refused, or read and written again.
+/// An interval in them is added once, or refused.
+///
+/// # Panics
+/// When that does not hold.
+pub fn message(bytes: &[u8]) {
+    let Some((channel, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (Ok(run), Ok(agent)) = (RunId::new("r1"), AgentName::new("gen1")) else {
+        return;
+    };
+    let channel = Channel::ALL[usize::from(*channel) % Channel::ALL.len()];
+    let subject = Subject {
+        run,
+        channel,
+        agent,
+    };
+    let Ok(message) = Message::decode(&subject, bytes) else {
+        return;
+    };
+    // What one writer made short another may make longer than it may be.
+    let again = message
+        .encode()
+        .ok()
+        .map(|bytes| Message::decode(&subject, &bytes));
+    if let Some(Ok(again)) = again {
+        assert_eq!(again, message);
+    }
+    if let Body::Record(record) = message.body {
+        let axis = Axis {
+            start: 0,
+            start_unix_ns: 0,
+            warmup_ns: 0,
+            interval_ns: 1_000_000_000,
+        };
+        let mut merger = Merger::new(1, axis);
+        let once = merger.add(0, record.interval.clone(), 0);
+        let twice = merger.add(0, record.interval, 0);
+        assert_eq!(
+            once.is_ok(),
+            twice == Err(Rejected::Twice),
+            "{once:?} {twice:?}"
+        );
+    }
+}

@@ -1,0 +1,354 @@
+//! The intervals of all agents as one: exact, whatever order they come in, each once.
+
+mod sums;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::Interval;
+
+pub use sums::Sums;
+pub(crate) use sums::fits;
+
+/// An interval is told without those that are missing so long after its end.
+pub const PROVISIONAL_NS: Nanos = 5_000_000_000;
+
+/// So far ahead of the present one an interval may be.
+const AHEAD_MAX: u64 = 60;
+
+/// So many intervals that never came are told.
+const HOLES_MAX: usize = 100;
+
+/// An interval of all agents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
+    /// Its number from 0: the same time everywhere, as far as the clocks are known.
+    pub index: u64,
+    /// The sum.
+    pub interval: Interval,
+    /// The figures of each agent that is in it, by its number from 0.
+    pub agents: Vec<(usize, Sums)>,
+    /// The numbers of agents that are not in it although they should be: they are late where it is
+    /// provisional, and lost where it is complete.
+    pub missing: Vec<usize>,
+    /// Nothing will be added to it.
+    pub complete: bool,
+}
+
+/// Why an interval is not added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// It is there already.
+    Twice,
+    /// Its agent was lost before it came: it is kept apart.
+    Lost,
+    /// It makes no sense.
+    Malformed(String),
+}
+
+/// Which of an agent's intervals have come.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// All before it.
+    until: u64,
+    /// And these, beyond the first that is missing.
+    beyond: BTreeSet<u64>,
+}
+
+impl Seen {
+    fn has(&self, seq: u64) -> bool {
+        seq < self.until || self.beyond.contains(&seq)
+    }
+
+    fn add(&mut self, seq: u64) {
+        self.beyond.insert(seq);
+        while self.beyond.remove(&self.until) {
+            self.until += 1;
+        }
+    }
+
+    fn missing(&self, count: u64) -> Vec<u64> {
+        let from = self.until.min(count);
+        let missing = (from..count).filter(|seq| !self.beyond.contains(seq));
+        missing.take(HOLES_MAX).collect()
+    }
+}
+
+/// One agent, as far as its intervals go.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    seen: Seen,
+    sums: Sums,
+    /// How many it made, once it has told.
+    count: Option<u64>,
+    lost: bool,
+    /// What came after it was lost.
+    apart: Sums,
+}
+
+impl Source {
+    /// Whether this interval of it may still come.
+    fn owes(&self, seq: u64) -> bool {
+        !self.lost && !self.seen.has(seq) && self.count.is_none_or(|count| seq < count)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    interval: Interval,
+    agents: Vec<(usize, Sums)>,
+    /// It was told without those that are missing.
+    told: bool,
+}
+
+/// Adds up what agents measured. Holds one interval of sums for each second that is not complete,
+/// and the sum of all: agents cost it a few hundred bytes each.
+#[derive(Debug)]
+pub struct Merger {
+    sources: Vec<Source>,
+    open: BTreeMap<u64, Open>,
+    /// All before it are complete.
+    complete_until: u64,
+    /// Of those that are complete.
+    total: Interval,
+    axis: Axis,
+}
+
+/// When intervals are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The start that all agents have in common, by the coordinator's clock.
+    pub start: Nanos,
+    /// The same in civil time, in nanoseconds since 1970; 0 where it is not known.
+    pub start_unix_ns: u64,
+    /// From the start to the beginning of interval 0.
+    pub warmup_ns: Nanos,
+    /// The length of an interval.
+    pub interval_ns: Nanos,
+}
+
+impl Axis {
+    /// When an interval is over.
+    fn end(&self, index: u64) -> Nanos {
+        let length = index.saturating_add(1).saturating_mul(self.interval_ns);
+        self.start
+            .saturating_add(self.warmup_ns)
+            .saturating_add(length)
+    }
+
+    /// Which interval it is at an instant.
+    fn index(&self, now: Nanos) -> u64 {
+        let elapsed = now
+            .saturating_sub(self.start)
+            .saturating_sub(self.warmup_ns);
+        elapsed / self.interval_ns.max(1)
+    }
+}
+
+impl Merger {
+    /// For so many agents.
+    pub fn new(agents: usize, axis: Axis) -> Self {
+        Self {
+            sources: vec![Source::default(); agents],
+            open: BTreeMap::new(),
+            complete_until: 0,
+            total: Interval::default(),
+            axis,
+        }
+    }
+
+    /// Adds an agent's interval, whose instants are nanoseconds since the start.
+    ///
+    /// # Errors
+    /// It is there already, came after its agent was lost, or makes no sense.
+    pub fn add(&mut self, agent: usize, interval: Interval, now: Nanos) -> Result<(), Rejected> {
+        let seq = interval.index;
+        let present = self.axis.index(now);
+        if seq > present + AHEAD_MAX {
+            let why = format!("interval {seq} is ahead of the present one, {present}");
+            return Err(Rejected::Malformed(why));
+        }
+        let Some(source) = self.sources.get_mut(agent) else {
+            return Err(Rejected::Malformed(format!("there is no agent {agent}")));
+        };
+        if source.seen.has(seq) {
+            return Err(Rejected::Twice);
+        }
+        let sums = Sums::of(&interval);
+        if source.lost {
+            source.seen.add(seq);
+            source.apart.add(&sums);
+            return Err(Rejected::Lost);
+        }
+        if source.count.is_some_and(|count| seq >= count) {
+            return Err(Rejected::Malformed(format!(
+                "interval {seq} is after its end"
+            )));
+        }
+        let open = self.open.entry(seq).or_default();
+        if !fits(&self.total, &interval) || !fits(&open.interval, &interval) {
+            let why = format!("interval {seq} has sums that no load has");
+            return Err(Rejected::Malformed(why));
+        }
+        source.seen.add(seq);
+        source.sums.add(&sums);
+        let placed = self.placed(interval);
+        let open = self.open.entry(seq).or_default();
+        open.interval.merge(&placed);
+        open.agents.push((agent, sums));
+        Ok(())
+    }
+
+    /// The instants of the fleet's own clock in place of those since the start.
+    fn placed(&self, mut interval: Interval) -> Interval {
+        let axis = self.axis;
+        interval.start_unix_ns = match axis.start_unix_ns {
+            0 => 0,
+            unix_ns => unix_ns.saturating_add(interval.start),
+        };
+        interval.start = interval.start.saturating_add(axis.start);
+        interval.end = interval.end.saturating_add(axis.start);
+        interval
+    }
+
+    /// An agent has told that it made so many intervals.
+    pub fn ends(&mut self, agent: usize, count: u64) {
+        if let Some(source) = self.sources.get_mut(agent) {
+            source.count.get_or_insert(count);
+        }
+    }
+
+    /// Nothing more is expected of an agent; what comes all the same is kept apart.
+    pub fn lose(&mut self, agent: usize) {
+        if let Some(source) = self.sources.get_mut(agent) {
+            source.lost = true;
+        }
+    }
+
+    /// The intervals that are complete by now, and those that are told without the ones that are
+    /// late, in order.
+    pub fn due(&mut self, now: Nanos) -> Vec<Merged> {
+        let mut due = Vec::new();
+        // Where all agents are lost or have ended, no interval comes into being any more.
+        let newest = self.open.keys().next_back().copied();
+        let Some(newest) = newest else {
+            return due;
+        };
+        for index in self.complete_until..=newest {
+            let owed = self.owed(index);
+            let late_at = self.axis.end(index).saturating_add(PROVISIONAL_NS);
+            match (owed.is_empty(), self.open.get_mut(&index)) {
+                (true, Some(_)) => due.extend(self.complete(index)),
+                (false, Some(open)) if !open.told && now >= late_at => {
+                    open.told = true;
+                    due.push(merged(
+                        index,
+                        open.interval.clone(),
+                        &open.agents,
+                        owed,
+                        false,
+                    ));
+                }
+                _ => {}
+            }
+        }
+        while self.complete_until <= newest
+            && !self.open.contains_key(&self.complete_until)
+            && self.owed(self.complete_until).is_empty()
+        {
+            self.complete_until += 1;
+        }
+        due
+    }
+
+    /// The agents that an interval is waiting for.
+    fn owed(&self, index: u64) -> Vec<usize> {
+        let sources = self.sources.iter().enumerate();
+        sources
+            .filter(|(_, source)| source.owes(index))
+            .map(|(agent, _)| agent)
+            .collect()
+    }
+
+    fn complete(&mut self, index: u64) -> Option<Merged> {
+        let open = self.open.remove(&index)?;
+        // Sums that have no sum are missed by the comparison with what agents told in the end.
+        if fits(&self.total, &open.interval) {
+            self.total.merge_sums(&open.interval);
+        }
+        let had = |agent: usize| open.agents.iter().any(|(had, _)| *had == agent);
+        let sources = self.sources.iter().enumerate();
+        let missing = sources
+            .filter(|(agent, source)| source.lost && !had(*agent))
+            .map(|(agent, _)| agent);
+        let missing = missing.collect();
+        Some(merged(index, open.interval, &open.agents, missing, true))
+    }
+
+    /// Whether an agent's interval has come.
+    pub fn has(&self, agent: usize, seq: u64) -> bool {
+        let source = self.sources.get(agent);
+        source.is_some_and(|source| source.seen.has(seq))
+    }
+
+    /// Which intervals of an agent never came, of those that it made; the first hundred.
+    pub fn holes(&self, agent: usize) -> Vec<u64> {
+        let source = self.sources.get(agent);
+        source.map_or_else(Vec::new, |source| {
+            source.seen.missing(source.count.unwrap_or_default())
+        })
+    }
+
+    /// Whether all that an agent made has come; not before it has told how much that is.
+    pub fn has_all_of(&self, agent: usize) -> bool {
+        let source = self.sources.get(agent);
+        source.is_some_and(|source| source.count.is_some_and(|count| source.seen.until >= count))
+    }
+
+    /// The sums of an agent's intervals that are in the record.
+    pub fn sums(&self, agent: usize) -> Sums {
+        self.sources
+            .get(agent)
+            .map(|source| source.sums.clone())
+            .unwrap_or_default()
+    }
+
+    /// The sums of what came after its agent was lost, which the record does not have.
+    pub fn apart(&self, agent: usize) -> Sums {
+        self.sources
+            .get(agent)
+            .map(|source| source.apart.clone())
+            .unwrap_or_default()
+    }
+
+    /// Everything that is complete: sums and distributions, without what holds at an instant.
+    pub fn total(&self) -> &Interval {
+        &self.total
+    }
+
+    /// How many intervals wait for somebody.
+    pub fn waiting(&self) -> usize {
+        self.open.len()
+    }
+}
+
+fn merged(
+    index: u64,
+    interval: Interval,
+    agents: &[(usize, Sums)],
+    missing: Vec<usize>,
+    complete: bool,
+) -> Merged {
+    let mut agents = agents.to_vec();
+    agents.sort_by_key(|(agent, _)| *agent);
+    Merged {
+        index,
+        interval,
+        agents,
+        missing,
+        complete,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! What is kept of each agent: sums, without distributions.
+
+use dyno_core::interval::{
+    Counters, ErrorsByCode, Interval, Latencies, OperationCounters, OperationInterval, RoleCounters,
+};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// The figures of one agent, small enough to be kept for each second of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sums {
+    /// All counters.
+    pub counters: Counters,
+    /// Latencies of events: how many there are.
+    pub latencies: u64,
+    /// Their sum, in nanoseconds.
+    pub service_ns_sum: u64,
+    /// The sum of the response times, in nanoseconds.
+    pub response_ns_sum: u64,
+    /// The longest service time, in nanoseconds.
+    pub service_ns_max: u64,
+    /// The longest response time, in nanoseconds.
+    pub response_ns_max: u64,
+    /// Arrivals due and not yet begun, at the end.
+    pub backlog: u64,
+    /// Sessions whose run goes on, at the end.
+    pub running: u32,
+    /// Errors of all codes.
+    pub errors: u64,
+}
+
+impl Sums {
+    /// Of one interval.
+    pub fn of(interval: &Interval) -> Self {
+        let latencies = &interval.latencies;
+        let errors = interval.errors.values().map(|error| error.count);
+        Self {
+            counters: interval.counters,
+            latencies: latencies.service.len(),
+            service_ns_sum: latencies.service_ns_sum,
+            response_ns_sum: latencies.response_ns_sum,
+            service_ns_max: latencies.service_ns_max,
+            response_ns_max: latencies.response_ns_max,
+            backlog: interval.backlog,
+            running: interval.states.running(),
+            errors: errors.fold(0, u64::saturating_add),
+        }
+    }
+
+    /// Adds those of a later interval: sums add up, what holds at an instant is that of the later.
+    pub fn add(&mut self, later: &Self) {
+        let counts = self.counters.values_mut().into_iter();
+        for (sum, count) in counts.zip(later.counters.values()) {
+            *sum = sum.saturating_add(count);
+        }
+        let sums = [
+            (&mut self.latencies, later.latencies),
+            (&mut self.service_ns_sum, later.service_ns_sum),
+            (&mut self.response_ns_sum, later.response_ns_sum),
+            (&mut self.errors, later.errors),
+        ];
+        for (sum, count) in sums {
+            *sum = sum.saturating_add(count);
+        }
+        self.service_ns_max = self.service_ns_max.max(later.service_ns_max);
+        self.response_ns_max = self.response_ns_max.max(later.response_ns_max);
+        self.backlog = later.backlog;
+        self.running = later.running;
+    }
+
+    /// Whether these are sums of the same events, whatever held at an instant.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let at_no_instant = |sums: &Self| Self {
+            backlog: 0,
+            running: 0,
+            ..sums.clone()
+        };
+        at_no_instant(self) == at_no_instant(other)
+    }
+}
+
+/// Whether an interval of whatever origin can be added without a sum that overflows.
+pub(crate) fn fits(sum: &Interval, other: &Interval) -> bool {
+    counters(&sum.counters.values(), &other.counters.values())
+        && latencies(&sum.latencies, &other.latencies)
+        && errors(&sum.errors, &other.errors)
+        && errors(&sum.connect_errors, &other.connect_errors)
+        && pairs(&sum.endpoints, &other.endpoints, |a, b| both(*a, *b))
+        && pairs(&sum.operations, &other.operations, operation)
+        && pairs(&sum.roles, &other.roles, |a: &RoleCounters, b| {
+            counters(&a.values(), &b.values())
+        })
+        && both(sum.backlog, other.backlog)
+        && sum.concurrency.checked_add(other.concurrency).is_some()
+        && sessions(sum) + sessions(other) <= u64::from(u32::MAX)
+}
+
+fn both(a: u64, b: u64) -> bool {
+    a.checked_add(b).is_some()
+}
+
+fn counters(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| both(*a, *b))
+}
+
+/// Whether what stands at the same place fits, and what stands beyond the shorter one by itself.
+fn pairs<T: Default>(a: &[T], b: &[T], fit: impl Fn(&T, &T) -> bool) -> bool {
+    let (common, rest) = b.split_at(a.len().min(b.len()));
+    let alone = || {
+        let empty = T::default();
+        rest.iter().all(|b| fit(&empty, b))
+    };
+    a.iter().zip(common).all(|(a, b)| fit(a, b)) && (rest.is_empty() || alone())
+}
+
+fn operation(a: &OperationInterval, b: &OperationInterval) -> bool {
+    let own: &OperationCounters = &b.counters;
+    let first_tries = match (&a.first_tries, &b.first_tries) {
+        (Some(a), Some(b)) => latencies(a, b),
+        (None, Some(b)) => within(b),
+        _ => true,
+    };
+    counters(&a.counters.values(), &own.values())
+        && latencies(&a.latencies, &b.latencies)
+        && first_tries
+}
+
+fn latencies(a: &Latencies, b: &Latencies) -> bool {
+    within(b)
+        && both(a.service_ns_sum, b.service_ns_sum)
+        && both(a.response_ns_sum, b.response_ns_sum)
+        && both(a.clipped, b.clipped)
+        && both(a.service.len(), b.service.len())
+        && both(a.response.len(), b.response.len())
+}
+
+/// Whether a histogram's own counts have a sum: a count that does not fit is cut by its reader.
+fn within(latencies: &Latencies) -> bool {
+    let counted = |histogram: &Histogram<u64>| histogram.len() < u64::MAX / 2;
+    counted(&latencies.service) && counted(&latencies.response)
+}
+
+fn errors(a: &ErrorsByCode, b: &ErrorsByCode) -> bool {
+    let sum = |errors: &ErrorsByCode| {
+        let mut counts = errors.values().map(|error| error.count);
+        counts.try_fold(0, u64::checked_add)
+    };
+    // All of them, as codes beyond a bound are counted as one.
+    matches!((sum(a), sum(b)), (Some(a), Some(b)) if both(a, b))
+}
+
+fn sessions(interval: &Interval) -> u64 {
+    let states = &interval.states;
+    [
+        states.working,
+        states.waiting,
+        states.connecting,
+        states.lost,
+        states.finished,
+    ]
+    .into_iter()
+    .map(u64::from)
+    .sum()
+}

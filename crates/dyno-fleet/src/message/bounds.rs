@@ -1,0 +1,166 @@
+//! What a message may hold at most.
+
+use std::fmt;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::parts::{OPERATIONS_PER_PART_MAX, PARTS_MAX};
+use super::{Body, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
+use crate::names::{Channel, Subject};
+
+/// Endpoints, roles, protocols: lists that are short by nature.
+const LIST_MAX: usize = 4096;
+
+/// How many bytes a message may have.
+fn bytes_max(channel: Channel) -> usize {
+    match channel {
+        Channel::Hello => 16 << 10,
+        Channel::Pulse => 4 << 10,
+        Channel::Echo | Channel::Clock => 1 << 10,
+        Channel::Control | Channel::Intervals | Channel::End => MESSAGE_BYTES_MAX,
+    }
+}
+
+/// What has to be known before a message is decoded: numbers of things that take much more memory
+/// than bytes. Everything else in it is passed over.
+#[derive(Deserialize)]
+struct Outline {
+    v: u32,
+    #[serde(default)]
+    body: OutlineBody,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutlineBody {
+    record: OutlineRecord,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutlineRecord {
+    interval: OutlineInterval,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutlineInterval {
+    operations: Length,
+}
+
+/// The length of a list.
+#[derive(Default)]
+struct Length(usize);
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Count;
+        impl<'de> Visitor<'de> for Count {
+            type Value = Length;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Length, A::Error> {
+                let mut count = 0;
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Length(count))
+            }
+        }
+        deserializer.deserialize_seq(Count)
+    }
+}
+
+/// Whether the bytes may be decoded.
+pub(super) fn check_bytes(subject: &Subject, bytes: &[u8]) -> Result<(), MessageError> {
+    let too_large = |what, size, limit| MessageError::TooLarge {
+        subject: subject.to_string(),
+        what,
+        size,
+        limit,
+    };
+    let limit = bytes_max(subject.channel);
+    if bytes.len() > limit {
+        return Err(too_large("bytes", bytes.len(), limit));
+    }
+    let outline: Outline =
+        serde_json::from_slice(bytes).map_err(|error| MessageError::Malformed {
+            subject: subject.to_string(),
+            why: error.to_string(),
+        })?;
+    if outline.v != PROTOCOL {
+        return Err(MessageError::Protocol {
+            subject: subject.to_string(),
+            theirs: outline.v,
+        });
+    }
+    // An operation without a single value has a histogram all the same.
+    let operations = outline.body.record.interval.operations.0;
+    match operations > OPERATIONS_PER_PART_MAX {
+        true => Err(too_large("operations", operations, OPERATIONS_PER_PART_MAX)),
+        false => Ok(()),
+    }
+}
+
+/// Whether what was decoded is within what the protocol says.
+pub(super) fn check_content(body: &Body) -> Result<(), String> {
+    match body {
+        Body::Hello(hello) => {
+            let build = &hello.build;
+            let texts = [
+                &build.version,
+                &build.commit,
+                &build.binary_sha256,
+                &build.script_sha256,
+                &hello.host,
+                &hello.kernel,
+                &hello.clock_source,
+            ];
+            texts.into_iter().try_for_each(|text| short(text))?;
+            list("protocols", hello.protocols.len())?;
+            let sensible = |capacity: f64| capacity.is_finite() && capacity > 0.0;
+            match hello.capacity_per_s.is_none_or(sensible) {
+                true => Ok(()),
+                false => Err("its capacity is no rate".to_owned()),
+            }
+        }
+        Body::Pulse(pulse) => short(&pulse.why),
+        Body::Echo(_) | Body::Probe(_) => Ok(()),
+        Body::Record(record) => {
+            if !(1..=PARTS_MAX).contains(&record.parts) || record.part >= record.parts {
+                return Err(format!("part {} of {}", record.part, record.parts));
+            }
+            let interval = &record.interval;
+            list("endpoints", interval.endpoints.len())?;
+            list("roles", interval.roles.len())?;
+            list("sessions", interval.sessions.len())?;
+            list("errors", interval.errors.len())?;
+            list("errors of connecting", interval.connect_errors.len())
+        }
+        Body::Order(order) => match &order.task {
+            Task::Stop { why } | Task::Refuse { why } => short(why),
+            Task::Prepare(assignment) if !assignment.share.is_valid() => {
+                Err("it has no such share of the run".to_owned())
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+fn short(text: &str) -> Result<(), String> {
+    match text.len() > TEXT_BYTES_MAX {
+        true => Err(format!("a text of {} bytes", text.len())),
+        false => Ok(()),
+    }
+}
+
+fn list(what: &str, length: usize) -> Result<(), String> {
+    match length > LIST_MAX {
+        true => Err(format!("{length} {what}")),
+        false => Ok(()),
+    }
+}

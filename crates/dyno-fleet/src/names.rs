@@ -1,0 +1,223 @@
+//! The names of runs and agents, and the subjects under which they write.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a run or an agent, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Why a text is no name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{text}' is no name on the bus: 1 to {NAME_BYTES_MAX} letters, digits, '-' and '_' are; \
+     a dot would divide a subject"
+)]
+pub struct NameError {
+    /// The text, cut to the longest that a name may be.
+    text: String,
+}
+
+/// A text that is one token of a subject, whoever wrote it.
+fn checked(text: String) -> Result<String, NameError> {
+    let fits = (1..=NAME_BYTES_MAX).contains(&text.len());
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    match fits && text.bytes().all(plain) {
+        true => Ok(text),
+        false => Err(NameError {
+            text: text.chars().take(NAME_BYTES_MAX).collect(),
+        }),
+    }
+}
+
+macro_rules! name {
+    ($(#[$about:meta])* $Name:ident) => {
+        $(#[$about])*
+        #[derive(
+            Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $Name(String);
+
+        impl $Name {
+            /// Takes a text for a name.
+            ///
+            /// # Errors
+            /// It is empty, too long, or has a character that a subject must not have.
+            pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
+                checked(text.into()).map(Self)
+            }
+
+            /// The name itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $Name {
+            type Error = NameError;
+
+            fn try_from(text: String) -> Result<Self, NameError> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$Name> for String {
+            fn from(name: $Name) -> Self {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a run on the bus, one token of a subject.
+    RunId
+}
+
+name! {
+    /// The name of a load generator in a run, one token of a subject.
+    AgentName
+}
+
+/// What is written under a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Channel {
+    /// Agent to coordinator: who it is.
+    Hello,
+    /// Agent to coordinator, every second: that it lives, and how far it is.
+    Pulse,
+    /// Agent to coordinator: answers of its clock.
+    Echo,
+    /// Agent to coordinator, kept by the bus: its intervals.
+    Intervals,
+    /// Agent to coordinator, kept by the bus: its totals.
+    End,
+    /// Coordinator to agent: what it is to do.
+    Control,
+    /// Coordinator to agent: questions to its clock.
+    Clock,
+}
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Hello,
+        Self::Pulse,
+        Self::Echo,
+        Self::Intervals,
+        Self::End,
+        Self::Control,
+        Self::Clock,
+    ];
+
+    /// Its token in a subject.
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Hello => "hello",
+            Self::Pulse => "hb",
+            Self::Echo => "echo",
+            Self::Intervals => "iv",
+            Self::End => "end",
+            Self::Control => "ctl",
+            Self::Clock => "clk",
+        }
+    }
+
+    /// Whether agents write it, and the coordinator reads.
+    pub fn is_upward(self) -> bool {
+        !matches!(self, Self::Control | Self::Clock)
+    }
+
+    /// Whether the bus keeps it until it was read.
+    pub fn is_kept(self) -> bool {
+        matches!(self, Self::Intervals | Self::End)
+    }
+}
+
+/// Where a message stands on the bus: `dyno.<run>.<channel>.<agent>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subject {
+    /// The run.
+    pub run: RunId,
+    /// What is written there.
+    pub channel: Channel,
+    /// The agent that writes it, or that it is written to.
+    pub agent: AgentName,
+}
+
+impl Subject {
+    /// Reads `dyno.<run>.<channel>.<agent>`; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut tokens = text.split('.');
+        let mut next = || tokens.next();
+        let (dyno, run, channel, agent) = (next()?, next()?, next()?, next()?);
+        if dyno != "dyno" || next().is_some() {
+            return None;
+        }
+        Some(Self {
+            run: RunId::new(run).ok()?,
+            channel: Channel::ALL.into_iter().find(|c| c.token() == channel)?,
+            agent: AgentName::new(agent).ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, agent) = (&self.run, &self.agent);
+        write!(f, "dyno.{run}.{}.{agent}", self.channel.token())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_token() {
+        for name in ["gen1", "a", "A-b_9", &"x".repeat(NAME_BYTES_MAX)] {
+            assert_eq!(AgentName::new(name).unwrap().as_str(), name);
+        }
+        for text in [
+            "",
+            "a.b",
+            "*",
+            ">",
+            "ü",
+            "a b",
+            &"x".repeat(NAME_BYTES_MAX + 1),
+        ] {
+            assert!(AgentName::new(text).is_err(), "{text}");
+            let json = serde_json::to_string(text).unwrap();
+            assert!(serde_json::from_str::<RunId>(&json).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_subject_reads_back() {
+        for channel in Channel::ALL {
+            let subject = Subject {
+                run: RunId::new("r1").unwrap(),
+                channel,
+                agent: AgentName::new("gen1").unwrap(),
+            };
+            assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
+        }
+        for text in [
+            "dyno.r1.hb",
+            "dyno.r1.hb.a.b",
+            "x.r1.hb.a",
+            "dyno.r1.no.a",
+            "dyno..hb.a",
+        ] {
+            assert_eq!(Subject::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The state machines at work in real time: between a bus, the load, and who watches.
+
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+use dyno_core::Clock;
+use dyno_core::clock::wall_time;
+use dyno_core::interval::Interval;
+
+use crate::agent::{Action, Agent, Command, Exit};
+use crate::bus::{Bus, BusError, Incoming};
+use crate::coordinator::{Coordinator, Event, Output};
+use crate::message::{End, Message};
+
+/// What the load says is looked for so often.
+const LOOK_NS: u64 = 10_000_000;
+
+/// What the load says of itself.
+#[derive(Debug)]
+pub enum LoadReport {
+    /// All sessions are ready.
+    Prepared,
+    /// They could not be prepared, or the load broke down.
+    Failed(String),
+    /// The load began at this instant.
+    Began(u64),
+    /// An interval is over.
+    Interval(Box<Interval>),
+    /// The load has ended.
+    Ended(End),
+}
+
+/// The host's civil time, in nanoseconds since 1970.
+pub fn unix_ns() -> u64 {
+    u64::try_from(wall_time().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Coordinates a run to its end. `event` takes what there is to tell; `stop` is asked now and then
+/// why the run is to end before its time, if it is.
+///
+/// # Errors
+/// The bus does not work, and will not.
+pub fn coordinate(
+    coordinator: &mut Coordinator,
+    bus: &mut impl Bus,
+    mut event: impl FnMut(Event),
+    mut stop: impl FnMut() -> Option<String>,
+) -> Result<(), BusError> {
+    while !coordinator.is_over() {
+        let now = Clock.now();
+        if let Some(why) = stop() {
+            coordinator.stop(&why, now);
+        }
+        coordinator.tick(now);
+        while let Some(output) = coordinator.next_output() {
+            match output {
+                Output::Send(message) => send(bus, &message)?,
+                Output::Tell(told) => event(told),
+            }
+        }
+        // Whatever has come is heard before silence is noticed.
+        let deadline = coordinator.wakes_at(Clock.now());
+        while let Some(next) = bus.receive(deadline)? {
+            let now = Clock.now();
+            match next {
+                Incoming::Message { subject, bytes } => coordinator.receive(&subject, &bytes, now),
+                Incoming::Down => coordinator.bus(false, now),
+                Incoming::Up => coordinator.bus(true, now),
+                Incoming::Confirmed { .. } => {}
+            }
+            if now >= deadline {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn send(bus: &mut impl Bus, message: &Message) -> Result<(), BusError> {
+    // What is too large for a message is bounded where it is made: shares and plans.
+    let bytes = message.encode().map_err(|error| BusError::Refused {
+        at: "of this run".to_owned(),
+        what: "a message".to_owned(),
+        why: error.to_string(),
+    })?;
+    bus.send(&message.subject(), &bytes)
+}
+
+/// Has an agent take part until it is over. The load gets commands, and answers with reports; a
+/// load that has gone away has failed.
+///
+/// # Errors
+/// The bus does not work, and will not.
+pub fn take_part(
+    agent: &mut Agent,
+    bus: &mut impl Bus,
+    commands: &Sender<Command>,
+    reports: &Receiver<LoadReport>,
+) -> Result<Exit, BusError> {
+    loop {
+        let now = Clock.now();
+        hear(agent, reports);
+        agent.tick(now);
+        while let Some(action) = agent.next_action() {
+            match action {
+                Action::Send(message) => send(bus, &message)?,
+                Action::Keep(kept) => bus.keep(&kept)?,
+                Action::Do(Command::Exit(exit)) => {
+                    // A load that has ended needs no word.
+                    let _ = commands.send(Command::Exit(exit.clone()));
+                    return Ok(exit);
+                }
+                Action::Do(command) => {
+                    let _ = commands.send(command);
+                }
+            }
+        }
+        let until = agent.wakes_at().min(Clock.now() + LOOK_NS);
+        match bus.receive(until)? {
+            Some(Incoming::Message { subject, bytes }) => {
+                // What makes no sense is nothing to an agent: its orders are told again.
+                if let Ok(message) = Message::decode(&subject, &bytes) {
+                    agent.receive(message, Clock.now());
+                }
+            }
+            Some(Incoming::Confirmed { id }) => agent.confirmed(&id, Clock.now()),
+            Some(Incoming::Down | Incoming::Up) | None => {}
+        }
+    }
+}
+
+fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
+    loop {
+        let now = Clock.now();
+        match reports.try_recv() {
+            Ok(LoadReport::Prepared) => agent.prepared(now),
+            Ok(LoadReport::Failed(why)) => agent.failed(&why, now),
+            Ok(LoadReport::Began(at)) => agent.began(at),
+            Ok(LoadReport::Interval(interval)) => {
+                if let Err(error) = agent.interval(&interval, now) {
+                    agent.failed(&error.to_string(), now);
+                }
+            }
+            Ok(LoadReport::Ended(end)) => agent.ended(end, now),
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Disconnected) => {
+                if matches!(agent.stage(), crate::message::Stage::Running) {
+                    agent.failed("the load went away", now);
+                }
+                return;
+            }
+        }
+    }
+}

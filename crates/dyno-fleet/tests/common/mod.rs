@@ -1,0 +1,168 @@
+//! Fleets in real time, whose loads are simulated.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::interval::Interval;
+use dyno_fleet::agent::{Agent, AgentConfig, Command, Exit};
+use dyno_fleet::bus::{Bus, BusError};
+use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Report};
+use dyno_fleet::division::Division;
+use dyno_fleet::finding::Kind;
+use dyno_fleet::merge::Merged;
+use dyno_fleet::message::{Build, End, Hello, PROTOCOL};
+use dyno_fleet::names::{AgentName, RunId};
+use dyno_fleet::pump::{LoadReport, coordinate, take_part, unix_ns};
+use dyno_fleet::simulation::{Load, recorded};
+
+/// The length of an interval.
+pub const INTERVAL: u64 = 200_000_000;
+const SEED: u64 = 3;
+
+/// What a fleet runs.
+pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
+    FleetConfig {
+        run: RunId::new(run).unwrap(),
+        plan: "{\"plan_version\":1}".to_owned(),
+        agents: agents.to_vec(),
+        division: Division::equal(agents.len()).unwrap(),
+        build: Build::default(),
+        allow_mixed_versions: false,
+        on_loss: LossPolicy::Fail,
+        warmup_ns: 0,
+        interval_ns: INTERVAL,
+        length_ns: Some(intervals * INTERVAL),
+        constant_rate: None,
+        limits: Limits::default(),
+    }
+}
+
+/// Names for so many agents.
+pub fn names(count: usize) -> Vec<AgentName> {
+    (1..=count)
+        .map(|number| AgentName::new(format!("gen{number}")).unwrap())
+        .collect()
+}
+
+/// An agent of this number that takes part on a thread of its own, and what came of it.
+pub fn agent<B: Bus>(
+    config: &FleetConfig,
+    number: usize,
+    intervals: u64,
+    connect: impl FnOnce() -> B + Send + 'static,
+) -> JoinHandle<Result<Exit, BusError>> {
+    let own = AgentConfig {
+        run: config.run.clone(),
+        name: config.agents[number].clone(),
+        instance: 1 + number as u64,
+        hello: Hello {
+            protocols: vec![PROTOCOL],
+            ..Hello::default()
+        },
+        join_ns: 20_000_000_000,
+    };
+    spawn(move || {
+        let mut bus = connect();
+        let (commands, orders) = channel();
+        let (tells, reports) = channel();
+        let load = spawn(move || load(number, intervals, &orders, &tells));
+        let mut agent = Agent::new(own, Clock.now(), unix_ns());
+        let exit = take_part(&mut agent, &mut bus, &commands, &reports);
+        drop(commands);
+        load.join().unwrap();
+        exit
+    })
+}
+
+/// A load that records what its number and the interval say.
+fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sender<LoadReport>) {
+    let shape = shape();
+    let mut start = None;
+    let mut made = 0;
+    loop {
+        let next = start.map(|start: u64| start + (made + 1) * INTERVAL);
+        let wait = next.map_or(1_000_000_000, |at| at.saturating_sub(Clock.now()));
+        match orders.recv_timeout(Duration::from_nanos(wait)) {
+            Ok(Command::Prepare(_)) => tells.send(LoadReport::Prepared).unwrap(),
+            Ok(Command::Start { at }) => {
+                let left = at.saturating_sub(Clock.now());
+                std::thread::sleep(Duration::from_nanos(left));
+                tells.send(LoadReport::Began(Clock.now())).unwrap();
+                start = Some(at);
+            }
+            Ok(Command::CallOff) => start = None,
+            Ok(Command::Stop { .. }) => {
+                let _ = tells.send(LoadReport::Ended(End::Stopped));
+                start = None;
+            }
+            Ok(Command::Exit(_)) => return,
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                let Some(start_at) = start else {
+                    continue;
+                };
+                let mut interval = recorded(&shape, SEED, number, made);
+                interval.start += start_at;
+                interval.end += start_at;
+                let _ = tells.send(LoadReport::Interval(Box::new(interval)));
+                made += 1;
+                if made == intervals {
+                    let _ = tells.send(LoadReport::Ended(End::Completed));
+                    start = None;
+                }
+            }
+        }
+    }
+}
+
+fn shape() -> Load {
+    Load {
+        events: 300,
+        operations: 2,
+        interval_ns: INTERVAL,
+    }
+}
+
+/// Everything that so many agents record in so many intervals.
+pub fn everything(agents: usize, intervals: u64) -> Interval {
+    let mut all = Interval::default();
+    for number in 0..agents {
+        for index in 0..intervals {
+            all.merge_sums(&recorded(&shape(), SEED, number, index));
+        }
+    }
+    all
+}
+
+/// What a coordinator told.
+#[derive(Default)]
+pub struct Told {
+    pub merged: Vec<Merged>,
+    pub kinds: Vec<Kind>,
+    pub report: Option<Report>,
+}
+
+/// Coordinates to the end. `at` is told the number of each interval that is complete.
+pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Told {
+    let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns()).unwrap();
+    let mut told = Told::default();
+    let event = |event| match event {
+        Event::Interval(merged) => {
+            if merged.complete {
+                at(merged.index);
+            }
+            told.merged.push(*merged);
+        }
+        Event::Found(finding) => {
+            println!("{finding}");
+            told.kinds.push(finding.kind);
+        }
+        Event::Ended(report) => told.report = Some(*report),
+        Event::Phase(phase) => println!("{phase:?}"),
+        Event::Joined(..) => {}
+    };
+    coordinate(&mut coordinator, bus, event, || None).unwrap();
+    told
+}
