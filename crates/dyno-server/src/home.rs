@@ -46,8 +46,8 @@ fn is_room(there: &Path, free: u64) -> Result<()> {
     match free < ROOM_MIN {
         false => Ok(()),
         true => failed(format!(
-            "there is no room for servers and the copies of their data: {} are free in {}, and they \
-             take {} at least; {VARIABLE} names another folder",
+            "there is no room for servers and the copies of their data: {} are free in {}, and \
+             they take {} at least; {VARIABLE} names another folder",
             human_size(free),
             there.display(),
             human_size(ROOM_MIN)

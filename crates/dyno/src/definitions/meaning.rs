@@ -1,0 +1,68 @@
+//! Which options mean something to which command on a workload.
+
+use super::NOT_OF_SEARCHES;
+use crate::options::Opt;
+
+/// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that make, check or
+/// drop tables have no use for them.
+const OF_RUNS: [&str; 23] = [
+    "metrics",
+    "metrics-linger",
+    "otlp",
+    "otlp-temporality",
+    "statements",
+    "explain",
+    "rate",
+    "arrivals",
+    "latency-limit",
+    "ramp-up",
+    "shard",
+    "begin-at",
+    "grace",
+    "warmup",
+    "note",
+    "factor",
+    "claim",
+    "expect",
+    "calibrate",
+    "waive",
+    "gate",
+    "fail-if",
+    "percentiles",
+];
+
+/// Those that are about what came of a run, of which a calibration has nothing.
+const OF_RESULTS: [&str; 18] = [
+    "metrics",
+    "metrics-linger",
+    "otlp",
+    "otlp-temporality",
+    "ladder",
+    "in-one-run",
+    "statements",
+    "explain",
+    "note",
+    "factor",
+    "claim",
+    "expect",
+    "calibrate",
+    "waive",
+    "gate",
+    "fail-if",
+    "percentiles",
+    "verbose",
+];
+
+/// Those that are about a ladder of numbers of sessions.
+const OF_LADDERS: [&str; 2] = ["ladder", "in-one-run"];
+
+/// Whether one of [`RUN`](super::RUN) changes anything in a command on a workload.
+pub fn means_something(command: &str, opt: &Opt) -> bool {
+    match command {
+        "saturate" => opt.name != "sessions",
+        "run" => !OF_LADDERS.contains(&opt.name),
+        "calibrate" => !OF_RESULTS.contains(&opt.name),
+        "search" => !NOT_OF_SEARCHES.iter().any(|(name, _)| *name == opt.name),
+        _ => !OF_LADDERS.contains(&opt.name) && !OF_RUNS.contains(&opt.name),
+    }
+}
