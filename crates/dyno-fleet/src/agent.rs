@@ -342,6 +342,7 @@ impl Agent {
             parts: 1,
             end,
             attempt: self.attempt,
+            late_ns: end.and(self.late_ns),
             interval,
         };
         for part in split(record)? {

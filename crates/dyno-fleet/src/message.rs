@@ -191,6 +191,8 @@ pub struct Record {
     pub end: Option<End>,
     /// The start that it was measured after.
     pub attempt: u32,
+    /// How long after that the load began by the agent's clock, in nanoseconds, with the totals.
+    pub late_ns: Option<i64>,
     /// The figures. Instants are nanoseconds since the start that all agents have in common.
     pub interval: Interval,
 }

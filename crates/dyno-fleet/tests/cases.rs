@@ -1,4 +1,5 @@
 //! What can go wrong, one thing at a time, in virtual time.
+#![allow(clippy::unwrap_used)] // what is wrong in a test ends it
 
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;

@@ -149,7 +149,7 @@ fn haproxy_is_asked_by_its_socket() {
     ]);
     assert!(told[1]["figures"]["connected"].is_number(), "{told:?}");
     let mut seen = Terminal::start(&["--haproxy", &socket, "--interval", "100ms"]);
-    for (key, text) in [("1", "db1"), ("2", "Frontends"), ("3", "Uptime")] {
+    for (key, text) in [("1", "db1"), ("2", "Frontends"), ("3", "CumConns")] {
         seen.press(key);
         seen.shows(text);
     }

@@ -261,6 +261,7 @@ impl Coordinator {
         }
         merger.ends(member, record.seq);
         self.members[member].total = Some(Total::of(&record, end));
+        self.members[member].late_ns = record.late_ns;
         self.told.merge_sums(&record.interval);
         let early = end != End::Completed && self.failed.is_none();
         if early && !self.members[member].lost {

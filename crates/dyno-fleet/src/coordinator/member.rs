@@ -27,12 +27,16 @@ pub(super) struct Member {
     pub(super) pulse: Pulse,
     pub(super) clock: Estimator,
     pub(super) relation: Option<Relation>,
+    /// How well its clock was known when it was told to begin, in nanoseconds.
+    pub(super) start_bound_ns: u64,
     pub(super) burst: Burst,
     /// Its civil time minus ours in nanoseconds, and the delay of the exchange that told.
     pub(super) civil: Option<(i64, u64)>,
     pub(super) joiner: Joiner,
     pub(super) end_joiner: Joiner,
     pub(super) total: Option<Total>,
+    /// How long after the common start its load began by its own clock, in nanoseconds.
+    pub(super) late_ns: Option<i64>,
     pub(super) lost: bool,
     /// Its intervals that never came.
     pub(super) holes: Vec<u64>,
@@ -93,11 +97,13 @@ impl Member {
             pulse: Pulse::default(),
             clock: Estimator::default(),
             relation: None,
+            start_bound_ns: 0,
             burst: Burst::default(),
             civil: None,
             joiner: Joiner::default(),
             end_joiner: Joiner::default(),
             total: None,
+            late_ns: None,
             lost: false,
             holes: Vec::new(),
             strange: 0,

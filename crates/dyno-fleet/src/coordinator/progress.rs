@@ -230,6 +230,7 @@ impl Coordinator {
             let Some(relation) = self.members[index].relation else {
                 continue;
             };
+            self.members[index].start_bound_ns = relation.bound_at(start);
             let task = Task::Arm {
                 attempt: self.attempts,
                 start: relation.theirs(start),

@@ -114,7 +114,7 @@ impl Coordinator {
             intervals: total.map(|total| total.intervals),
             end: total.map(|total| total.end),
             lost: member.lost,
-            late_ns: member.pulse.late_ns,
+            late_ns: late(member),
             clock: member.relation,
             civil_ahead_ns: member.civil.map(|(ahead, delay)| (ahead, delay / 2)),
             p50_ns: total.and_then(|total| total.p50_ns),
@@ -180,8 +180,10 @@ impl Coordinator {
                 continue;
             };
             let bound = clock.delay_ns / 2 + clock.residual_ns;
-            worst = worst.max(bound);
             let mut found = Vec::new();
+            worst = worst.max(bound);
+            // What was known at the start decided when it began.
+            let bound = bound.max(member.start_bound_ns);
             if bound > BOUND_NS_DOUBT || clock.residual_ns > RESIDUAL_NS_DOUBT {
                 let evidence = format!(
                     "the clock of {name} is {:.3} ms from the coordinator's, known to {:.3} ms, \
@@ -200,7 +202,7 @@ impl Coordinator {
                 );
                 found.push((Kind::CivilClocks, evidence));
             }
-            if let Some(late) = member.pulse.late_ns.filter(|late| *late > LATE_NS_DOUBT) {
+            if let Some(late) = late(member).filter(|late| *late > LATE_NS_DOUBT) {
                 let evidence = format!("{name} began {:.3} ms late", late as f64 / 1e6);
                 found.push((Kind::StartLate, evidence));
             }
@@ -275,6 +277,11 @@ impl Coordinator {
             self.find_of(Kind::UnequalAgents, Outcome::Doubt, index, evidence);
         }
     }
+}
+
+/// How late its load began, as it told in the end or meanwhile.
+fn late(member: &Member) -> Option<i64> {
+    member.late_ns.or(member.pulse.late_ns)
 }
 
 /// Whether two sums are of the same events, but for the texts of errors, of which one of each code

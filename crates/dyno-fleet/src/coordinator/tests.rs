@@ -127,6 +127,7 @@ impl Bench {
             parts: 1,
             end,
             attempt: 1,
+            late_ns: None,
             interval,
         };
         self.hear(Body::Record(Box::new(record)));

@@ -28,6 +28,7 @@ fn record(operations: usize, values: usize) -> Record {
         parts: 1,
         end: None,
         attempt: 1,
+        late_ns: None,
         interval: Interval {
             index: 3,
             latencies: operation.latencies.clone(),

@@ -1,4 +1,5 @@
 //! Fleets in real time, whose loads are simulated.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // what is wrong in a test ends it
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, spawn};
