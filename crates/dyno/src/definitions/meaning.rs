@@ -4,8 +4,7 @@ use super::NOT_OF_SEARCHES;
 use crate::options::Opt;
 
 /// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that
-/// make, check or
-/// drop tables have no use for them.
+/// make, check or drop tables have no use for them.
 const OF_RUNS: [&str; 23] = [
     "metrics",
     "metrics-linger",
