@@ -123,11 +123,7 @@ fn rows(database: &Connection, sql: &str) -> rusqlite::Result<Rows> {
         database.execute_batch(MOVES)?;
     }
     let mut statement = database.prepare(sql)?;
-    let names: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let read = statement.query_map([], |row| {
         let field = |index| {
             Ok(match row.get_ref(index)? {

@@ -48,7 +48,10 @@ fn each_look_has_what_came_since_the_last() {
         run.interval(&interval(number), &[("event", &all), ("PAY", &all)])
             .unwrap();
         let seen = reader.progress(run.id(), &mut place).unwrap();
-        assert_eq!(seen.intervals, [interval(number)]);
+        assert_eq!(
+            format!("{:?}", seen.intervals),
+            format!("{:?}", [interval(number)])
+        );
         assert_eq!(seen.events, [note(f64::from(number))]);
         let spans: Vec<_> = seen
             .spans

@@ -59,7 +59,8 @@ fn written(answer: &Answer) -> String {
     };
     for row in answer.rows.iter().take(most) {
         let fields = row.iter().map(|field| match field {
-            Some(field) => field.replace(['\t', '\n', '\r'], " "),
+            Some(field) if field.trim().is_empty() => "\\E".to_owned(),
+            Some(field) => field.trim_end().replace(['\t', '\n', '\r'], " "),
             None => "\\N".to_owned(),
         });
         text += &(fields.collect::<Vec<_>>().join("\t") + "\n");

@@ -21,10 +21,14 @@ pub struct Shown {
 /// What a table shows of an answer and of the one that came `seconds` before.
 pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Shown {
     let earlier = before.map(|(answer, seconds)| (answer, by_key(table, answer), seconds));
+    let own = by_key(table, now);
     let rows = (0..now.rows.len()).map(|row| {
         let this = RowOf { answer: now, row };
         let that = earlier.as_ref().and_then(|(answer, by_key, seconds)| {
-            let row = *by_key.get(&key(table, this))?;
+            let key = key(table, this);
+            // Rows that nothing tells apart have no earlier ones.
+            own.get(&key).copied().flatten()?;
+            let row = by_key.get(&key).copied().flatten()?;
             Some((RowOf { answer, row }, *seconds))
         });
         let that = that.as_ref().map(|(row, seconds)| (row, *seconds));
@@ -61,10 +65,14 @@ fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
     parts.map(part).collect()
 }
 
-fn by_key(table: &Table, answer: &Answer) -> HashMap<Vec<String>, usize> {
-    let rows = 0..answer.rows.len();
-    rows.map(|row| (key(table, RowOf { answer, row }), row))
-        .collect()
+/// The row of each key; `None` where several rows have it, as those have whose names are hidden.
+fn by_key(table: &Table, answer: &Answer) -> HashMap<Vec<String>, Option<usize>> {
+    let mut rows: HashMap<Vec<String>, Option<usize>> = HashMap::new();
+    for row in 0..answer.rows.len() {
+        let known = rows.entry(key(table, RowOf { answer, row }));
+        known.and_modify(|row| *row = None).or_insert(Some(row));
+    }
+    rows
 }
 
 /// Columns of which the answer has none of the names. An answer without names tells nothing.

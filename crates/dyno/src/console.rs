@@ -45,8 +45,8 @@ pub fn json(text: &str) {
     raw(visible::json(text).as_bytes());
 }
 
-/// Writes a line that may be the last of many; false when nobody reads them any more, or they cannot
-/// be written.
+/// Writes a line that may be the last of many; false when nobody reads them any more, or they can
+/// not be written.
 pub fn stream(line: &str) -> bool {
     let text = visible::text(line);
     let mut lock = io::stdout().lock();

@@ -17,6 +17,9 @@ const MONITOR: &str = "GRANT pg_monitor TO the user";
 /// A millisecond, the unit of its times.
 const MS: f64 = 1e-3;
 
+/// What the user may not see is NULL: then how many sessions do what is not known, rather than 0.
+/// Their databases are seen, by which they are told from the server's own processes.
+///
 /// What there is to ask of this server.
 ///
 /// # Errors
@@ -94,13 +97,19 @@ const VALUES: &[Values] = &[
     },
     Values {
         ask: Ask::plain(
-            "SELECT count(*) AS connected, count(*) FILTER (WHERE state = 'active') AS active, \
-             count(*) FILTER (WHERE state = 'active' AND wait_event_type IS NOT NULL) AS waiting, \
-             count(*) FILTER (WHERE wait_event_type = 'Lock') AS locked, \
-             count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS idle_in_transaction, \
+            "SELECT count(*) AS connected, \
+             CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN \
+             count(*) FILTER (WHERE state = 'active') END AS active, \
+             CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN count(*) FILTER \
+             (WHERE state = 'active' AND wait_event_type IS NOT NULL) END AS waiting, \
+             CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN \
+             count(*) FILTER (WHERE wait_event_type = 'Lock') END AS locked, \
+             CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN count(*) FILTER \
+             (WHERE state LIKE 'idle in transaction%') END AS idle_in_transaction, \
              extract(epoch FROM max(now() - xact_start)) AS oldest_transaction, \
              max(age(backend_xmin)) AS xmin_age \
-             FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+             FROM pg_catalog.pg_stat_activity WHERE \
+             (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid()",
         ),
         form: Form::Columns,
@@ -169,7 +178,8 @@ const OVERVIEW: Screen = Screen {
              CASE WHEN state = 'active' THEN coalesce(wait_event_type, '(running)') \
              ELSE coalesce(wait_event_type, '') END AS type, coalesce(wait_event, '') AS event, \
              count(*) AS sessions, extract(epoch FROM max(now() - state_change)) AS longest \
-             FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+             FROM pg_catalog.pg_stat_activity WHERE \
+             (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid() GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100",
         )],
         columns: &[

@@ -33,6 +33,7 @@ const SCREENS: &[Screen] = &[
             table(&[
                 Ask::needing("schema", "best").or_advise("GRANT SCHEMA"),
                 Ask::plain("refused").or_advise("GRANT SOMETHING"),
+                Ask::plain("unknown").or_advise("GRANT WHAT IS NOT THERE"),
                 Ask::plain("refused, too"),
                 Ask::plain("{schema}.good"),
             ]),
@@ -93,6 +94,9 @@ impl Source for Scripted {
         }
         if question.starts_with("refused") {
             return Err(Trouble::Refused(format!("no {question} for you")));
+        }
+        if question == "unknown" {
+            return Err(Trouble::Unknown("no such command".to_owned()));
         }
         if self.answers == 0 {
             self.answers = usize::MAX;
@@ -155,7 +159,13 @@ fn the_best_way_that_is_not_refused_is_taken_and_the_others_are_told() {
     // What was refused is not asked for again.
     next_snapshot(&poller);
     let asked: Vec<String> = questions.try_iter().collect();
-    for once in ["refused", "refused, too", "refused values", "refused, last"] {
+    for once in [
+        "refused",
+        "refused, too",
+        "unknown",
+        "refused values",
+        "refused, last",
+    ] {
         assert_eq!(
             asked.iter().filter(|asked| *asked == once).count(),
             1,

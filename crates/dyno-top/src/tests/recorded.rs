@@ -32,7 +32,17 @@ fn question(text: &str) -> (String, Result<Answer, String>) {
     if let Some(refusal) = answer.strip_prefix("!! ") {
         return (question.to_owned(), Err(refusal.trim().to_owned()));
     }
-    let fields = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
+    let fields = |line: &str| {
+        // What is empty could not be seen at the end of a line.
+        let field = |field: &str| {
+            if field == "\\E" {
+                String::new()
+            } else {
+                field.to_owned()
+            }
+        };
+        line.split('\t').map(field).collect::<Vec<_>>()
+    };
     let mut lines = answer.lines();
     let names = fields(lines.next().unwrap_or_default());
     let rows = lines.map(|line| {

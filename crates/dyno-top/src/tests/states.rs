@@ -120,6 +120,14 @@ fn rates_are_differences_by_key_and_nothing_is_guessed() {
 }
 
 #[test]
+fn rows_that_nothing_tells_apart_have_no_rates() {
+    let hidden = RECORDED.replace("\nc\t", "\na\t");
+    let state = state(&rounds(&hidden), profile(), 0, 10);
+    assert_eq!(state.rows(0).len(), 3);
+    assert!(state.rows(0).iter().all(|row| row[1] == Cell::Absent));
+}
+
+#[test]
 fn the_first_snapshot_has_no_rates() {
     let first = &rounds(RECORDED)[..1];
     let state = state(first, profile(), 0, 10);

@@ -98,7 +98,8 @@ pub(super) const CONNECTIONS: Screen = Screen {
              AS address, count(*) AS sessions, count(*) FILTER (WHERE state = 'active') AS active, \
              count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS idle_in_transaction, \
              extract(epoch FROM max(now() - xact_start)) AS oldest \
-             FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+             FROM pg_catalog.pg_stat_activity WHERE \
+             (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid() GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC LIMIT 100",
         )],
         columns: &[

@@ -17,7 +17,8 @@ pub(super) const STATEMENTS: Screen = Screen {
                  ELSE state_change END) AS time, \
                  CASE WHEN wait_event_type = 'Lock' THEN \
                  cardinality(pg_blocking_pids(pid)) END AS blockers, left(query, 300) AS query \
-                 FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+                 FROM pg_catalog.pg_stat_activity WHERE \
+             (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
                  AND pid <> pg_backend_pid() \
                  ORDER BY state = 'active' DESC, state_change LIMIT 200",
             )],
