@@ -1,4 +1,5 @@
-//! What a coordinator costs for many agents: `fleet-scale [AGENTS] [SECONDS] [OPERATIONS] [EVENTS]`.
+//! What a coordinator costs for many agents:
+//! `fleet-scale [AGENTS] [SECONDS] [OPERATIONS] [EVENTS]`.
 //!
 //! The agents, their loads and the bus are simulated in virtual time; the coordinator is the real
 //! one. Its CPU time and its memory are counted apart from theirs.

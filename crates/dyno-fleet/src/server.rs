@@ -367,7 +367,8 @@ fn config(folder: &Path, port: u16, run: &RunId, keys: &Keys) -> String {
         let inbox = inbox(run, name.as_str());
         let _ = writeln!(
             users,
-            "    {{ nkey: {public}, permissions: {{ publish: [{}], subscribe: [{}, \"{inbox}.>\"] }} }}",
+            "    {{ nkey: {public}, permissions: {{ publish: [{}], \
+             subscribe: [{}, \"{inbox}.>\"] }} }}",
             subjects(true),
             subjects(false)
         );
@@ -380,7 +381,8 @@ fn config(folder: &Path, port: u16, run: &RunId, keys: &Keys) -> String {
          max_payload: {payload}\n\
          log_file: \"{folder}/{LOG}\"\n\
          ports_file_dir: \"{folder}/ports\"\n\
-         jetstream {{\n    store_dir: \"{folder}/store\"\n    max_file_store: {STORE_BYTES_MAX}\n}}\n\
+         jetstream {{\n    store_dir: \"{folder}/store\"\n    \
+         max_file_store: {STORE_BYTES_MAX}\n}}\n\
          authorization {{\n  users = [\n{users}  ]\n}}\n",
         payload = MESSAGE_BYTES_MAX + 4096,
     )

@@ -150,8 +150,8 @@ impl Watch for Keep {
     fn turn(&mut self, _begins: bool) {}
 }
 
-/// Simulates a run to its end, or to the instant at which it is looked at. `None` where there are not as many hosts as
-/// agents, or the run cannot be divided among them.
+/// Simulates a run to its end, or to the instant at which it is looked at. `None` where there are
+/// not as many hosts as agents, or the run cannot be divided among them.
 pub fn run(scenario: &Scenario, watch: &mut impl Watch) -> Option<Simulated> {
     if scenario.hosts.len() != scenario.config.agents.len() {
         return None;

@@ -73,11 +73,59 @@ fn no_schedule_makes_a_wrong_sum_or_hangs() {
 /// A schedule: half of them with a good bus, and most hosts without a fault.
 fn draw(seed: u64) -> Scenario {
     let mut stream = Stream::new(seed, 77);
+    let agents = 1 + stream.below(3) as usize;
+    let intervals = 2 + stream.below(5);
+    let faults = faults(&mut stream, agents);
+    let hosts: Vec<Setup> = (0..agents).map(|_| host(&mut stream, intervals)).collect();
     let mut below = |n: u64| stream.below(n);
-    let agents = 1 + below(3) as usize;
-    let intervals = 2 + below(5);
+    let weights: Vec<u32> = (0..agents).map(|_| 1 + below(3) as u32).collect();
+    let names = (1..=agents).map(|number| AgentName::new(format!("gen{number}")).unwrap());
+    Scenario {
+        config: FleetConfig {
+            run: RunId::new(format!("r{seed}")).unwrap(),
+            plan: "{}".to_owned(),
+            agents: names.collect(),
+            division: Division::by_weights(&weights).unwrap(),
+            build: Build::default(),
+            allow_mixed_versions: below(2) == 0,
+            on_loss: if below(2) == 0 {
+                LossPolicy::Fail
+            } else {
+                LossPolicy::Degrade
+            },
+            warmup_ns: 0,
+            interval_ns: INTERVAL,
+            length_ns: Some(intervals * INTERVAL + SECOND),
+            constant_rate: None,
+            limits: Limits {
+                gather_ns: 10 * SECOND,
+                ready_ns: 20 * SECOND,
+                drain_ns: 20 * SECOND,
+                lost_ns: (3 + below(6)) * SECOND,
+                orphan_ns: (2 + below(9)) * SECOND,
+                probes: 4,
+                probe_gap_ns: 5_000_000,
+                ..Limits::default()
+            },
+        },
+        hosts,
+        load: Load {
+            events: 3 + below(20) as u32,
+            operations: 0,
+            interval_ns: INTERVAL,
+        },
+        faults,
+        coordinator_dies_at: (below(12) == 0).then(|| below(9 * SECOND)),
+        until: UNTIL,
+        seed,
+    }
+}
+
+/// What is wrong with the bus.
+fn faults(stream: &mut Stream, agents: usize) -> Faults {
+    let mut below = |n: u64| stream.below(n);
     let bad = below(2) == 1;
-    let faults = Faults {
+    Faults {
         loss: if bad { below(30) as f64 / 100.0 } else { 0.0 },
         twice: if bad { below(40) as f64 / 100.0 } else { 0.0 },
         delay_ns: (
@@ -107,63 +155,26 @@ fn draw(seed: u64) -> Scenario {
             }
             _ => Vec::new(),
         },
-    };
-    let mut host = || {
-        let mut rarely = |of: u64, within: u64| (below(of) == 0).then(|| below(within));
-        let frozen = rarely(10, 6 * SECOND);
-        Setup {
-            dies_at: rarely(12, 9 * SECOND),
-            twin_at: rarely(12, 6 * SECOND),
-            build: Build {
-                version: if rarely(60, 1).is_some() { "other" } else { "" }.to_owned(),
-                ..Build::default()
-            },
-            civil_ahead_ns: below(4 * SECOND) as i64 - 2 * SECOND as i64,
-            clock_ns: 4_000 * SECOND + below(7_200 * SECOND),
-            drift: (below(401) as f64 - 200.0) * 1e-6,
-            frozen: frozen.map(|from| (from, from + below(10 * SECOND))),
-            intervals,
-        }
-    };
-    let hosts: Vec<Setup> = (0..agents).map(|_| host()).collect();
-    let weights: Vec<u32> = (0..agents).map(|_| 1 + below(3) as u32).collect();
-    let names = (1..=agents).map(|number| AgentName::new(format!("gen{number}")).unwrap());
-    Scenario {
-        config: FleetConfig {
-            run: RunId::new(format!("r{seed}")).unwrap(),
-            plan: "{}".to_owned(),
-            agents: names.collect(),
-            division: Division::by_weights(&weights).unwrap(),
-            build: Build::default(),
-            allow_mixed_versions: below(2) == 0,
-            on_loss: if below(2) == 0 {
-                LossPolicy::Fail
-            } else {
-                LossPolicy::Degrade
-            },
-            warmup_ns: 0,
-            interval_ns: INTERVAL,
-            length_ns: Some(intervals * INTERVAL + SECOND),
-            constant_rate: None,
-            limits: Limits {
-                gather_ns: 10 * SECOND,
-                ready_ns: 20 * SECOND,
-                drain_ns: 20 * SECOND,
-                probes: 4,
-                probe_gap_ns: 5_000_000,
-                ..Limits::default()
-            },
+    }
+}
+
+/// A host, and what happens to it.
+fn host(stream: &mut Stream, intervals: u64) -> Setup {
+    let mut below = |n: u64| stream.below(n);
+    let mut rarely = |of: u64, within: u64| (below(of) == 0).then(|| below(within));
+    let frozen = rarely(10, 6 * SECOND);
+    Setup {
+        dies_at: rarely(12, 9 * SECOND),
+        twin_at: rarely(12, 6 * SECOND),
+        build: Build {
+            version: if rarely(60, 1).is_some() { "other" } else { "" }.to_owned(),
+            ..Build::default()
         },
-        hosts,
-        load: Load {
-            events: 3 + below(20) as u32,
-            operations: 0,
-            interval_ns: INTERVAL,
-        },
-        faults,
-        coordinator_dies_at: (below(12) == 0).then(|| below(9 * SECOND)),
-        until: UNTIL,
-        seed,
+        civil_ahead_ns: below(4 * SECOND) as i64 - 2 * SECOND as i64,
+        clock_ns: 4_000 * SECOND + below(7_200 * SECOND),
+        drift: (below(401) as f64 - 200.0) * 1e-6,
+        frozen: frozen.map(|from| (from, from + below(10 * SECOND))),
+        intervals,
     }
 }
 

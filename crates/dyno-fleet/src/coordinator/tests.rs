@@ -375,3 +375,23 @@ fn agents_have_names_of_their_own_and_parts() {
     assert!(Coordinator::new(two(["a", "a"], 2), 0, 0).is_err());
     assert!(Coordinator::new(two(["a", "b"], 3), 0, 0).is_err());
 }
+
+#[test]
+fn an_agent_that_cannot_prepare_fails_the_run_with_its_words() {
+    let mut bench = Bench::new(config());
+    bench.hear(Body::Hello(Box::default()));
+    bench.pass(SECOND / 2);
+    let pulse = Pulse {
+        serial: bench.orders.last().unwrap().serial,
+        stage: Stage::Failed,
+        why: "Access denied for user 'bench'".to_owned(),
+        ..Pulse::default()
+    };
+    bench.hear(Body::Pulse(pulse));
+    assert_eq!(bench.kinds(), [Kind::AgentFailed]);
+    let told = &bench.findings[0].evidence;
+    assert_eq!(
+        told,
+        "gen1 could not prepare: Access denied for user 'bench'"
+    );
+}
