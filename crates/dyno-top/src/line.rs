@@ -111,7 +111,7 @@ fn line(state: &State, silent: Option<&str>, written: u64) -> String {
     if written.is_multiple_of(HEADER_EVERY) {
         text.push_str(&format!("{:<WIDTH$}", "UTC"));
         for figure in figures {
-            text.push_str(&padded(figure.title));
+            text.push_str(&padded(figure.title, figure));
         }
         text.push('\n');
     }
@@ -125,15 +125,16 @@ fn line(state: &State, silent: Option<&str>, written: u64) -> String {
     }
     text.push_str(&format!("{:<WIDTH$}", clock(state.unix_s)));
     for figure in figures {
-        text.push_str(&padded(&format::cell(figure.kind, &state.figure(figure))));
+        let value = format::cell(figure.kind, &state.figure(figure));
+        text.push_str(&padded(&value, figure));
     }
     text.push('\n');
     text
 }
 
-/// On the right of a column, with a space before it whatever its length.
-fn padded(text: &str) -> String {
-    let width = text.chars().count().max(WIDTH);
+/// On the right of the figure's column, with a space before it whatever its length.
+fn padded(text: &str, figure: &Figure) -> String {
+    let width = figure.title.chars().count().max(WIDTH);
     format!(" {text:>width$}")
 }
 

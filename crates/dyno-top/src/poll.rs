@@ -282,8 +282,12 @@ impl Asker {
         match self.beside(profile, ask)? {
             Some(answer) => Ok(heat::told(&profile.latencies, &answer)),
             None => {
-                let refused = self.refused.get(ask.text);
-                let why = refused.map(|refused| refused.why.clone());
+                let refused = self.refused.get_mut(ask.text);
+                let why = refused.map(|refused| {
+                    // It is said in the place of the latencies.
+                    refused.is_told = false;
+                    refused.why.clone()
+                });
                 Ok(heat::Told::Absent(why.unwrap_or_default()))
             }
         }
@@ -301,11 +305,11 @@ impl Asker {
             },
             Ok(()) => match self.source.ask(&worded(profile, ask)) {
                 Ok(answer) => return Ok(Some(answer)),
-                Err(Trouble::Refused(why)) => Refused {
-                    why: advised(&why, ask),
+                Err(lost) if lost.is_lost() => return Err(lost),
+                Err(trouble) => Refused {
+                    why: refused(trouble, ask).to_string(),
                     is_told: !ask.advice.is_empty(),
                 },
-                Err(lost) => return Err(lost),
             },
         };
         self.refused.insert(ask.text, refused);
@@ -330,29 +334,29 @@ impl Asker {
             return Ok(last);
         }
         let mut answer = None;
+        // Said where no other way is left and nothing else was said.
+        let mut silent = None;
         while let Some(ask) = asks.get(way.at) {
-            if let Err(why) = profile.can(ask.needs) {
-                // The next way may be as good; nothing is to be done then.
-                if !ask.advice.is_empty() || way.at + 1 == asks.len() {
-                    way.notes.push(why.to_owned());
+            let tried = match profile.can(ask.needs) {
+                Err(why) => Err(Trouble::Refused(why.to_owned())),
+                Ok(()) => {
+                    let asked = self.source.ask(&worded(profile, ask));
+                    asked.map_err(|trouble| refused(trouble, ask))
                 }
-                way.at += 1;
-                continue;
-            }
-            match self.source.ask(&worded(profile, ask)) {
+            };
+            match tried {
                 Ok(told) => {
                     answer = Some(Arc::new(told));
                     break;
                 }
-                Err(Trouble::Refused(why)) => {
-                    // Another way that is as good may follow; the last one has to be told.
-                    if !ask.advice.is_empty() || way.at + 1 == asks.len() {
-                        way.notes.push(advised(&why, ask));
-                    }
-                    way.at += 1;
-                }
-                Err(lost) => return Err(lost),
+                Err(Trouble::Refused(why)) if !ask.advice.is_empty() => way.notes.push(why),
+                Err(lost) if lost.is_lost() => return Err(lost),
+                Err(why) => silent = Some(why.to_string()),
             }
+            way.at += 1;
+        }
+        if answer.is_none() && way.notes.is_empty() {
+            way.notes.extend(silent);
         }
         way.took = Clock.now().saturating_sub(now);
         let answered = Answered {
@@ -370,11 +374,19 @@ fn worded(profile: &Profile, ask: &Ask) -> String {
     ask.text.replace("{schema}", &profile.schema)
 }
 
-fn advised(why: &str, ask: &Ask) -> String {
-    let why = redact::text(why);
-    match ask.advice {
-        "" => format!("refused: {why}"),
-        advice => format!("refused: {why}; {advice}"),
+/// The same with what helps, where it is no loss of the connection.
+fn refused(trouble: Trouble, ask: &Ask) -> Trouble {
+    let said = |why: &str| {
+        let why = redact::text(why);
+        match ask.advice {
+            "" => format!("refused: {why}"),
+            advice => format!("refused: {why}; {advice}"),
+        }
+    };
+    match trouble {
+        Trouble::Refused(why) => Trouble::Refused(said(&why)),
+        Trouble::Unknown(why) => Trouble::Unknown(said(&why)),
+        Trouble::Lost(why) => Trouble::Lost(why),
     }
 }
 

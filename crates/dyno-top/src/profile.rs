@@ -106,12 +106,12 @@ impl Figure {
         }
     }
 
-    /// A counter of time in a unit of so many seconds: how many sessions were at it on average.
+    /// A counter of time in a unit of so many seconds, per second: how many sessions were at it
+    /// on average.
     pub const fn load(title: &'static str, from: &'static str, scale: f64) -> Self {
         Self {
             take: Take::Rate,
-            scale,
-            ..Self::count(title, from)
+            ..Self::time(title, from, scale)
         }
     }
 

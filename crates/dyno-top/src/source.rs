@@ -28,12 +28,22 @@ impl Answer {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The question is refused, and others may be answered: a missing table or privilege.
+    /// The question is refused, and others may be answered: a missing privilege.
     #[error("{0}")]
     Refused(String),
+    /// The question is not understood, as by another version: a missing table or command.
+    #[error("{0}")]
+    Unknown(String),
     /// The connection is gone, or nothing came in time.
     #[error("{0}")]
     Lost(String),
+}
+
+impl Trouble {
+    /// Whether the connection is gone.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
 }
 
 /// Something that is watched. It is asked from a thread of its own, and may block that.

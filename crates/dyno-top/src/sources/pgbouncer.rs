@@ -16,13 +16,13 @@ const STATS_USERS: &str = "the user must be one of pgbouncer's admin_users or st
 pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Trouble> {
     let version = match asking("SHOW VERSION") {
         Ok(answer) => answer.field(0, 0).unwrap_or("pgbouncer").to_owned(),
-        Err(Trouble::Refused(why)) => {
+        Err(lost) if lost.is_lost() => return Err(lost),
+        Err(why) => {
             return Err(Trouble::Lost(format!(
                 "{place} does not answer as pgbouncer's console: {why}; the console is the \
                  database named pgbouncer, and {STATS_USERS}"
             )));
         }
-        Err(lost) => return Err(lost),
     };
     Ok(Profile {
         title: format!("{version} · {place}"),

@@ -19,11 +19,11 @@ pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Troubl
                    WHERE variable_name = 'admin-version'";
     let version = match asking(version) {
         Ok(answer) => answer.field(0, 0).unwrap_or_default().to_owned(),
+        Err(lost) if lost.is_lost() => return Err(lost),
         // Who may only read statistics is not shown it.
-        Err(Trouble::Refused(_)) => String::new(),
-        Err(lost) => return Err(lost),
+        Err(_) => String::new(),
     };
-    if let Err(Trouble::Refused(why)) = asking(GLOBAL) {
+    if let Err(why) = asking(GLOBAL) {
         return Err(Trouble::Lost(format!(
             "{place} does not answer as ProxySQL: {why}; {ADMIN}"
         )));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{Connector, DbError, Family};
+use dyno_core::db::{Connector, DbError, ErrorKind, Family};
 use dyno_core::target::JournalMode;
 use dyno_drivers::Control;
 
@@ -110,8 +110,8 @@ impl Server {
             Family::Mysql => match self.ask(WHO) {
                 Ok(answer) if says(&answer, "ProxySQL Admin") => Kind::ProxySql,
                 Ok(answer) if says(&answer, "ProxySQL") => Kind::Mysql { proxied: true },
-                Ok(_) | Err(Trouble::Refused(_)) => Kind::Mysql { proxied: false },
-                Err(lost) => return Err(lost),
+                Err(lost) if lost.is_lost() => return Err(lost),
+                Ok(_) | Err(_) => Kind::Mysql { proxied: false },
             },
         })
     }
@@ -165,12 +165,14 @@ impl Source for Server {
         };
         for bound in bounds {
             match self.ask(bound) {
-                Ok(_) | Err(Trouble::Refused(_)) => {}
-                Err(lost) => return Err(lost),
+                Err(lost) if lost.is_lost() => return Err(lost),
+                Ok(_) | Err(_) => {}
             }
         }
         let place = self.target.label();
-        let (product, version) = (info.product, info.version);
+        let product = info.product;
+        // Without the package that it came in.
+        let version = info.version.split(" (").next().unwrap_or_default();
         let title = format!("{product} {version} · {place}");
         let asking: Asking<'_> = &mut |question| self.ask(question);
         match kind {
@@ -190,9 +192,13 @@ impl Source for Server {
 }
 
 fn trouble(error: DbError) -> Trouble {
-    match error.ends_connection {
-        true => Trouble::Lost(error.to_string()),
-        false => Trouble::Refused(error.to_string()),
+    let text = error.to_string();
+    match error.kind {
+        _ if error.ends_connection => Trouble::Lost(text),
+        ErrorKind::Statement | ErrorKind::NoTable | ErrorKind::Unsupported => {
+            Trouble::Unknown(text)
+        }
+        _ => Trouble::Refused(text),
     }
 }
 
@@ -203,7 +209,7 @@ fn trouble(error: DbError) -> Trouble {
 pub(crate) fn one(asking: Asking<'_>, question: &str) -> Result<Option<String>, Trouble> {
     match asking(question) {
         Ok(answer) => Ok(answer.field(0, 0).map(str::to_owned)),
-        Err(Trouble::Refused(_)) => Ok(None),
-        Err(lost) => Err(lost),
+        Err(lost) if lost.is_lost() => Err(lost),
+        Err(_) => Ok(None),
     }
 }

@@ -12,7 +12,7 @@ use crate::source::{Answer, Source, Trouble};
 
 const LINE: &[Figure] = &[
     Figure::count("running", "running"),
-    Figure::byte_rate("sent/s", "sent"),
+    Figure::byte_rate("sent to all/s", "sent"),
     Figure::time("mean", "no_such_value", 1.0),
 ];
 
@@ -73,12 +73,12 @@ fn written(count: u64, json: bool) -> Vec<String> {
 fn lines_have_columns_and_a_header_now_and_then() {
     let all = written(41, false);
     assert_eq!(all.len(), 41 + 3);
-    let header = "UTC           running     sent/s       mean";
+    let header = "UTC           running sent to all/s       mean";
     for place in [0, 21, 42] {
         assert_eq!(all[place], header);
     }
     let first = all[1].split_once(' ').unwrap().1;
-    assert_eq!(first, "          12         0B          –");
+    assert_eq!(first, "          12            0B          –");
     assert!(
         all.iter().all(|line| line.chars().count() == header.len()),
         "{all:?}"
@@ -94,7 +94,7 @@ fn objects_have_names_with_units_and_null_for_what_is_not_known() {
     assert!(object["unix_s"].as_f64().unwrap() > 1e9);
     let figures = &object["figures"];
     assert_eq!(figures["running"], 12.0);
-    assert_eq!(figures["sent_per_s_bytes"], 0.0);
+    assert_eq!(figures["sent_to_all_per_s_bytes"], 0.0);
     assert_eq!(figures["mean_s"], Value::Null);
 }
 

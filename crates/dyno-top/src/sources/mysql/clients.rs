@@ -3,6 +3,9 @@
 use super::{CONNECTED, REPLICA, RUNNING, SENT};
 use crate::profile::{Ask, Figure, Screen, Table};
 
+const REPLICATION_SLAVE: &str = "GRANT REPLICATION SLAVE (MariaDB: REPLICATION MASTER ADMIN) ON \
+                                 *.* TO the user";
+
 pub(super) const REPLICATION: Screen = Screen {
     title: "Replication",
     figures: &[
@@ -21,8 +24,8 @@ pub(super) const REPLICATION: Screen = Screen {
         Table {
             title: "As a replica",
             asks: &[
-                Ask::plain("SHOW ALL REPLICAS STATUS"),
-                Ask::plain("SHOW REPLICA STATUS"),
+                Ask::plain("SHOW ALL REPLICAS STATUS").or_advise(REPLICA),
+                Ask::plain("SHOW REPLICA STATUS").or_advise(REPLICA),
                 Ask::plain("SHOW SLAVE STATUS").or_advise(REPLICA),
             ],
             columns: &[
@@ -42,11 +45,8 @@ pub(super) const REPLICATION: Screen = Screen {
         Table {
             title: "Replicas of this server",
             asks: &[
-                Ask::plain("SHOW REPLICAS"),
-                Ask::plain("SHOW SLAVE HOSTS").or_advise(
-                    "GRANT REPLICATION SLAVE (MariaDB: REPLICATION MASTER ADMIN) ON \
-                                *.* TO the user",
-                ),
+                Ask::plain("SHOW REPLICAS").or_advise(REPLICATION_SLAVE),
+                Ask::plain("SHOW SLAVE HOSTS").or_advise(REPLICATION_SLAVE),
             ],
             columns: &[
                 Figure::text("id", "Server_Id|Server_id"),
