@@ -61,6 +61,8 @@ impl Set {
         }
         let sysbench = programs::find("sysbench").context("sysbench is not installed")?;
         add("DYNO_TEST_SYSBENCH".to_owned(), text(&sysbench));
+        let nats = programs::find("nats-server").context("nats-server is not installed")?;
+        add("DYNO_TEST_NATS_SERVER".to_owned(), text(&nats));
         add("DYNO_TEST_TLS_CA".to_owned(), text(&self.authority));
         Ok(variables)
     }
