@@ -2,7 +2,7 @@
 //! byte.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -94,27 +94,51 @@ fn file(from: &Path, to: &Path, copied: &mut Copied, progress: &dyn Fn(u64)) -> 
         progress(copied.bytes);
         return Ok(());
     }
+    // Zeros that take room take it in the copy, too: a server preallocates its logs.
     let is_sparse = data.blocks() * 512 < data.len();
     let mut block = vec![0; BLOCK_BYTES];
-    let mut written = 0;
-    loop {
-        let count = source.read(&mut block).on("read", from)?;
-        if count == 0 {
-            break;
-        }
-        // Zeros that take room take it in the copy, too: a server preallocates its logs.
-        if is_sparse && block[..count].iter().all(|byte| *byte == 0) {
-            written += count as u64;
-            target.set_len(written).on("write", to)?;
-            rustix::fs::seek(&target, rustix::fs::SeekFrom::Start(written)).on("write", to)?;
-        } else {
+    let mut from_byte = 0;
+    while from_byte < data.len() {
+        let extent = match is_sparse {
+            true => extent(&source, from_byte, data.len()),
+            false => from_byte..data.len(),
+        };
+        copied.bytes += extent.start - from_byte;
+        from_byte = extent.start;
+        source.seek(SeekFrom::Start(from_byte)).on("read", from)?;
+        target.seek(SeekFrom::Start(from_byte)).on("write", to)?;
+        while from_byte < extent.end {
+            let most = (extent.end - from_byte).min(BLOCK_BYTES as u64) as usize;
+            let count = source.read(&mut block[..most]).on("read", from)?;
+            if count == 0 {
+                // It has become shorter meanwhile.
+                return target.sync_data().on("write", to);
+            }
             target.write_all(&block[..count]).on("write", to)?;
-            written += count as u64;
+            from_byte += count as u64;
+            copied.bytes += count as u64;
+            progress(copied.bytes);
         }
-        copied.bytes += count as u64;
+    }
+    if is_sparse {
+        // It may end in a hole.
+        target.set_len(data.len()).on("write", to)?;
         progress(copied.bytes);
     }
     target.sync_data().on("write", to)
+}
+
+/// The next bytes of a file, from this one on, that are no hole; to its end where its file system
+/// cannot tell, and nothing at its end where there are none left.
+fn extent(file: &File, from_byte: u64, length: u64) -> std::ops::Range<u64> {
+    use rustix::fs::SeekFrom::{Data, Hole};
+    let start = match rustix::fs::seek(file, Data(from_byte)) {
+        Ok(start) => start,
+        Err(rustix::io::Errno::NXIO) => return length..length,
+        Err(_) => return from_byte..length,
+    };
+    let end = rustix::fs::seek(file, Hole(start)).unwrap_or(length);
+    start.min(length)..end.clamp(start.min(length), length)
 }
 
 /// What a folder holds.
@@ -188,5 +212,31 @@ mod tests {
         assert!(free_bytes(&to).expect("a file system") > 0);
         let again = tree(&from, &to, None, &|_| {}).expect_err("a file is there");
         assert!(again.to_string().contains("cannot"), "{again}");
+    }
+
+    /// What InnoDB makes of compressed pages: some blocks of each are a hole.
+    #[test]
+    fn holes_of_a_few_blocks_are_holes_in_the_copy() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let from = outer.path().join("from");
+        fs::create_dir(&from).expect("a folder");
+        let mut file = File::create(from.join("t.ibd")).expect("a file");
+        for page in 0..64_u64 {
+            file.seek(SeekFrom::Start(page * 16_384)).expect("a seek");
+            file.write_all(&[page as u8 + 1; 4_096]).expect("room");
+        }
+        file.set_len(64 * 16_384).expect("a longer file");
+        file.sync_all().expect("a device");
+        let to = outer.path().join("to");
+        let copied = tree(&from, &to, None, &|_| {}).expect("a copy");
+        assert_eq!(copied.bytes, 64 * 16_384);
+        let both = [&from, &to].map(|folder| fs::read(folder.join("t.ibd")).expect("a file"));
+        assert!(both[0] == both[1], "the copy differs");
+        let (before, after) = (size(&from), size(&to));
+        assert_eq!(before.length, after.length);
+        assert!(
+            after.allocated <= before.allocated + 65_536,
+            "{before:?} became {after:?}"
+        );
     }
 }
