@@ -23,7 +23,7 @@ pub type Shared = Arc<Mutex<Figures>>;
 const REQUEST_MAX: u64 = 8 * 1024;
 /// How long a client may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A page is made anew at most so often.
+/// A page is made anew when an interval has ended, and after so long.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Reads `PORT`, `:PORT`, `HOST` or `HOST:PORT`. Without a host it is this one's loopback, without
@@ -207,7 +207,7 @@ impl Format {
 /// The last page, as long as it holds.
 struct Kept {
     format: Format,
-    over: bool,
+    changes: u64,
     made: Nanos,
     page: Vec<u8>,
 }
@@ -221,9 +221,11 @@ impl Pages {
     /// A page, and whether the run is over in it.
     fn page(&mut self, format: Format) -> (&[u8], bool) {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
-        let over = figures.is_over();
-        let holds =
-            |kept: &Kept| kept.format == format && kept.over == over && since(kept.made) < FRESH;
+        let (changes, over) = (figures.changes(), figures.is_over());
+        let holds = |kept: &Kept| {
+            let same = kept.format == format && kept.changes == changes;
+            same && since(kept.made) < FRESH
+        };
         if !self.kept.as_ref().is_some_and(holds) {
             let families = figures.families(Over::Run, wall_time().as_secs_f64());
             drop(figures);
@@ -233,7 +235,7 @@ impl Pages {
             };
             self.kept = Some(Kept {
                 format,
-                over,
+                changes,
                 made: Clock.now(),
                 page,
             });

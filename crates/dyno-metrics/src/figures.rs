@@ -156,6 +156,8 @@ pub struct Figures {
     /// Intervals that were not pushed, and how many of these were told as an interval's.
     dropped: u64,
     dropped_told: u64,
+    /// How often an interval, or the run, has ended.
+    changes: u64,
     states: SessionStates,
     backlog: u64,
     concurrency: u32,
@@ -208,6 +210,7 @@ impl Figures {
         }
         self.total.merge_sums(interval);
         self.measured_s += length_s(interval);
+        self.changes += 1;
         self.states = interval.states;
         self.backlog = interval.backlog;
         self.concurrency = interval.concurrency;
@@ -233,6 +236,12 @@ impl Figures {
     /// The run is over.
     pub fn end(&mut self) {
         self.ended = true;
+        self.changes += 1;
+    }
+
+    /// How often an interval, or the run, has ended.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether the run is over.

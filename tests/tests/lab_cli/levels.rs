@@ -175,7 +175,7 @@ fn what_plots_prices_and_searches_cannot_be_is_told() {
 fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
     let lab = Lab::new();
     let text = "experiment = 1\nquestion = 'Which rate does each share of a CPU carry?'\n\
-         search = 'max rate with p90 < 400ms'\n[server]\nkind = 'mariadb'\n\
+         search = 'max rate with p75 < 400ms'\n[server]\nkind = 'mariadb'\n\
          [data]\nworkload = 'oltp_read_only'\noptions = { tables = 1, table_size = 1000 }\n\
          [load]\nworkload = 'oltp_read_only'\nwarmup = '0.1s'\ntime = '0.5s'\n\
          [[factor]]\nname = 'cpus'\napplies = 'start'\nlevels = [\
@@ -193,7 +193,7 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
     assert!(
         found
             .iter()
-            .all(|found| found.contains("/s keeps p90 < 400 ms")),
+            .all(|found| found.contains("/s keeps p75 < 400 ms")),
         "{found:?}"
     );
     let report = lab.dyno("lab report limit.toml --json").success().stdout;
@@ -204,7 +204,7 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
             .find(|trial| trial["levels"]["cpus"] == level)
             .unwrap();
         // What the promise is about is kept of the run at the load, whatever runs keep otherwise.
-        assert!(own["figures"][""]["p90"].is_number(), "{own}");
+        assert!(own["figures"][""]["p75"].is_number(), "{own}");
         own["figures"][""]["offered"].as_f64().unwrap()
     };
     // Three times the CPU carries about three times the load, whatever a CPU is.
@@ -213,7 +213,7 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
     has(
         &lab.dyno("lab report limit.toml").success(),
         &[
-            "The max rate with p90 < 400ms",
+            "The max rate with p75 < 400ms",
             "rate that keeps the promise",
         ],
     );

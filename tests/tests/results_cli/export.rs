@@ -66,7 +66,7 @@ fn a_run_leaves_in_every_format() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     has(
         &lab.dyno("export --format xml").failure(2),
-        &["none of json, csv, series, hlog"],
+        &["none of json, csv, series, hlog, openmetrics"],
     );
     has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
 }

@@ -104,11 +104,11 @@ impl Prometheus {
     }
 }
 
-/// A run of 12 s in an open loop, scraped to its end; its JSON.
+/// A run of 16 s in an open loop, scraped to its end; its JSON.
 fn scraped_run(lab: &Lab, port: u16) -> Value {
     let target = lab.sqlite();
     lab.json(&format!(
-        "run oltp_point_select {target} -t 12s --warmup 1s --calibrate never -q --seed 7 \
+        "run oltp_point_select {target} -t 16s --warmup 1s --calibrate never -q --seed 7 \
          --rate 500/s --metrics {port} --metrics-linger 60s --json"
     ))
 }
@@ -134,10 +134,11 @@ fn prometheus_agrees_with_the_record() {
     assert_eq!(prometheus.value(count, None), events);
     // A rate in the middle of the run, and what the record has of the same time.
     let started = run["started_unix_s"].as_f64().unwrap();
-    let rate = prometheus.value("rate(dyno_events_total[6s])", Some(started + 9.0));
-    let (some, of_s) = recorded(&lab, 3.0, 9.0);
+    // Counters step with each interval, so that both ends may be one of a dozen off.
+    let rate = prometheus.value("rate(dyno_events_total[12s])", Some(started + 14.0));
+    let (some, of_s) = recorded(&lab, 2.0, 14.0);
     assert!(
-        (rate / (some / of_s) - 1.0).abs() < 0.15,
+        (rate / (some / of_s) - 1.0).abs() < 0.2,
         "{rate} events per second, recorded {}",
         some / of_s
     );
