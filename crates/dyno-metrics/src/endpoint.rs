@@ -3,7 +3,7 @@
 //! Two paths, GET and HEAD, a connection at a time: a server of some fifty lines on the standard
 //! library, where the libraries for it are out of care or bring a runtime.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::text::{self, Version};
 pub type Shared = Arc<Mutex<Figures>>;
 
 /// The most bytes of a request that are read.
-const REQUEST_MAX: u64 = 8 * 1024;
+const REQUEST_MAX: usize = 8 * 1024;
 /// How long a client may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A page is made anew when an interval has ended, and after so long.
@@ -245,7 +245,6 @@ impl Pages {
 }
 
 fn answer(mut stream: TcpStream, pages: &mut Pages, state: &State) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let Some(request) = Request::read(&stream)? else {
         return reply(
@@ -321,46 +320,46 @@ struct Request {
 }
 
 impl Request {
-    /// `None` for what is no request, or too long a one.
-    fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
+    /// `None` for what is no request, too long a one, or one that takes too long.
+    fn read(mut stream: &TcpStream) -> io::Result<Option<Self>> {
         let begun = Clock.now();
-        let mut reader = BufReader::new(stream.take(REQUEST_MAX));
-        let mut line = String::new();
-        let mut next = |line: &mut String| {
-            line.clear();
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 1024];
+        while !ends(&bytes) {
             // Who sends a letter at a time holds up the others.
-            let in_time = since(begun) < PATIENCE;
-            Ok::<_, io::Error>(in_time && reader.read_line(line)? > 0 && line.ends_with('\n'))
-        };
-        if !next(&mut line)? {
-            return Ok(None);
-        }
-        let mut words = line.split_ascii_whitespace();
-        let (Some(method), Some(target), Some(_), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            return Ok(None);
-        };
-        let path = target.split('?').next().unwrap_or_default().to_owned();
-        let mut request = Self {
-            method: method.to_owned(),
-            path,
-            accept: String::new(),
-        };
-        loop {
-            if !next(&mut line)? {
+            let left = PATIENCE.saturating_sub(since(begun));
+            if left.is_zero() || bytes.len() > REQUEST_MAX {
                 return Ok(None);
             }
-            match line.trim_end() {
-                "" => return Ok(Some(request)),
-                header => {
-                    if let Some((name, value)) = header.split_once(':')
-                        && name.eq_ignore_ascii_case("accept")
-                    {
-                        request.accept = value.trim().to_owned();
-                    }
-                }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut chunk)? {
+                0 => return Ok(None),
+                count => bytes.extend_from_slice(&chunk[..count]),
             }
         }
+        Ok(std::str::from_utf8(&bytes).ok().and_then(Self::of))
     }
+
+    fn of(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut words = lines.next()?.split_ascii_whitespace();
+        let (method, target) = (words.next()?, words.next()?);
+        words
+            .next()
+            .filter(|version| version.starts_with("HTTP/"))?;
+        let mut headers = lines.filter_map(|line| line.split_once(':'));
+        let accept = headers.find(|(name, _)| name.eq_ignore_ascii_case("accept"));
+        Some(Self {
+            method: method.to_owned(),
+            path: target.split('?').next().unwrap_or_default().to_owned(),
+            accept: accept.map_or_else(String::new, |(_, value)| value.trim().to_owned()),
+        })
+    }
+}
+
+/// Whether a request's headers are complete.
+fn ends(bytes: &[u8]) -> bool {
+    [&b"\r\n\r\n"[..], b"\n\n"]
+        .iter()
+        .any(|end| bytes.windows(end.len()).any(|part| part == *end))
 }

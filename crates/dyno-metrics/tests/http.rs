@@ -139,6 +139,19 @@ fn nonsense_is_answered_and_holds_nobody_up() {
     assert!(head.starts_with("HTTP/1.1 200 OK"));
     assert!(since(begun) < Duration::from_secs(30));
     drop(silent);
+    // So is one that sends a letter at a time, however long it could go on.
+    let slow = endpoint.address();
+    let dripping = thread::spawn(move || {
+        let mut stream = TcpStream::connect(slow).unwrap();
+        while stream.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+    thread::sleep(Duration::from_millis(300));
+    let begun = Clock.now();
+    assert!(get(&endpoint, "*/*").0.starts_with("HTTP/1.1 200 OK"));
+    assert!(since(begun) < Duration::from_secs(30));
+    dripping.join().unwrap();
     let taken = Endpoint::start(endpoint.address(), Shared::default());
     assert!(taken.is_err(), "an address was listened at twice");
 }

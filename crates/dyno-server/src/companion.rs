@@ -121,4 +121,15 @@ mod tests {
         let error = short.end().unwrap_err();
         assert!(error.to_string().contains("before the load did"), "{error}");
     }
+
+    /// A script that starts Dyno with `&` has it ignore Ctrl-C.
+    #[test]
+    fn a_command_ends_where_its_parent_ignores_ctrl_c() {
+        let folder = tempfile::tempdir().unwrap();
+        // SAFETY: system calls without pointers, which leave the handler as it was.
+        let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+        let running = Companion::start("sleep 60", &folder.path().join("log"));
+        unsafe { libc::signal(libc::SIGINT, before) };
+        running.unwrap().end().unwrap();
+    }
 }

@@ -67,8 +67,12 @@ pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
         command.uid(uid).gid(gid);
     }
     let prepare = || {
-        // SAFETY: both are system calls without pointers.
+        // A shell has what it starts in the background ignore Ctrl-C, and that is handed on; what is
+        // started here is ended by it.
+        // SAFETY: system calls without pointers.
         let failed = unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
         };
         match failed {

@@ -1,6 +1,7 @@
 //! Where a run's figures go besides its record and the terminal: `--metrics` and `--otlp`.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -78,8 +79,6 @@ pub struct Exports {
     endpoint: Option<Endpoint>,
     linger: Duration,
     push: Option<Push>,
-    /// What the calls of the sinks have taken, in nanoseconds.
-    cpu_ns: Arc<Mutex<u64>>,
 }
 
 #[derive(Clone)]
@@ -112,7 +111,6 @@ impl Exports {
             endpoint,
             linger: wanted.linger,
             push,
-            cpu_ns: Arc::default(),
         })
     }
 
@@ -121,19 +119,22 @@ impl Exports {
         if self.endpoint.is_none() && self.push.is_none() {
             return None;
         }
-        Some(Box::new(MetricsSink {
+        let mut sink = MetricsSink {
             figures: Arc::clone(&self.figures),
             push: self.push.clone(),
-            cpu_ns: Arc::clone(&self.cpu_ns),
+            own_ns: AtomicU64::new(0),
             threads_ns: self.threads_ns(),
-        }))
+            threads_before_ns: 0,
+        };
+        sink.threads_before_ns = (sink.threads_ns)();
+        Some(Box::new(sink))
     }
 
     /// What the threads of the endpoint and the pusher have taken so far, as the sink asks.
-    fn threads_ns(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
+    fn threads_ns(&self) -> Box<dyn Fn() -> u64 + Send> {
         let endpoint = self.endpoint.as_ref().map(Endpoint::cpu);
         let push = self.push.clone();
-        Arc::new(move || {
+        Box::new(move || {
             let endpoint = endpoint.as_ref().map_or(0, |cpu| cpu.ns());
             endpoint + push.as_ref().map_or(0, Push::cpu_ns)
         })
@@ -268,8 +269,11 @@ fn host_name() -> String {
 struct MetricsSink {
     figures: Shared,
     push: Option<Push>,
-    cpu_ns: Arc<Mutex<u64>>,
-    threads_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// What its calls have taken.
+    own_ns: AtomicU64,
+    threads_ns: Box<dyn Fn() -> u64 + Send>,
+    /// What the threads had taken before this run.
+    threads_before_ns: u64,
 }
 
 impl MetricsSink {
@@ -279,8 +283,8 @@ impl MetricsSink {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         take(&mut figures, self.push.as_ref());
         drop(figures);
-        let mut cpu_ns = self.cpu_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        *cpu_ns += thread_cpu().saturating_sub(begun);
+        let took = thread_cpu().saturating_sub(begun);
+        self.own_ns.fetch_add(took, Ordering::Relaxed);
     }
 }
 
@@ -335,7 +339,7 @@ impl Sink for MetricsSink {
     }
 
     fn cpu_s(&self) -> f64 {
-        let own = *self.cpu_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        (own + (self.threads_ns)()) as f64 / 1e9
+        let threads_ns = (self.threads_ns)().saturating_sub(self.threads_before_ns);
+        (self.own_ns.load(Ordering::Relaxed) + threads_ns) as f64 / 1e9
     }
 }
