@@ -72,11 +72,13 @@ impl Distribution {
     pub fn new(histogram: &Histogram<u64>, sum_ns: u64, extremes_ns: (u64, u64)) -> Self {
         let mut classic = [0; BOUNDS.len() + 1];
         let mut buckets: Vec<(i32, u64)> = Vec::new();
+        let per_octave = f64::from(NATIVE_SCHEMA).exp2();
         for step in histogram.iter_recorded() {
             let count = step.count_at_value();
             let seconds = histogram.median_equivalent(step.value_iterated_to()) as f64 / 1e9;
             classic[BOUNDS.partition_point(|(bound, _)| *bound < seconds)] += count;
-            let index = index(seconds, NATIVE_SCHEMA);
+            // The bucket of a value above 0.
+            let index = (seconds.log2() * per_octave).ceil() as i32;
             match buckets.last_mut() {
                 Some((last, sum)) if *last == index => *sum += count,
                 _ => buckets.push((index, count)),
@@ -141,11 +143,6 @@ impl Exponential {
             _ => 0,
         }
     }
-}
-
-/// The bucket of a value above 0.
-fn index(value: f64, scale: i32) -> i32 {
-    (value.log2() * f64::from(scale).exp2()).ceil() as i32
 }
 
 #[cfg(test)]
