@@ -1,11 +1,11 @@
 //! The endpoint that Prometheus scrapes: HTTP on a thread of its own.
 //!
-//! Two paths, GET and HEAD, a connection at a time: a server of some fifty lines on the standard
-//! library, where the libraries for it are out of care or bring a runtime.
+//! Two paths, GET and HEAD: a server of some lines on the standard library, where the libraries for
+//! it are out of care or bring a runtime.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub type Shared = Arc<Mutex<Figures>>;
 
 /// The most bytes of a request that are read.
 const REQUEST_MAX: usize = 8 * 1024;
+/// How many clients are served at a time.
+const CLIENTS_MAX: usize = 32;
 /// How long a client may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A page is made anew when an interval has ended, and after so long.
@@ -73,6 +75,8 @@ struct State {
     /// Whether a scrape has seen the run's end.
     end_seen: AtomicBool,
     cpu_ns: AtomicU64,
+    /// How many clients are being served.
+    clients: AtomicUsize,
 }
 
 impl Endpoint {
@@ -86,19 +90,32 @@ impl Endpoint {
         let state = Arc::<State>::default();
         let served = Arc::clone(&state);
         let serve = move || {
-            let mut pages = Pages {
+            let pages = Arc::new(Mutex::new(Pages {
                 figures,
                 kept: None,
-            };
+            }));
             for stream in listener.incoming() {
                 if served.stop.load(Ordering::Acquire) {
                     return;
                 }
-                if let Ok(stream) = stream {
-                    // Who hangs up or asks for nonsense has had an answer, or needs none.
-                    let _ = answer(stream, &mut pages, &served);
+                // More at a time is nobody's scrape: whoever comes is hung up on.
+                let Ok(stream) = stream else { continue };
+                if served.clients.load(Ordering::Relaxed) >= CLIENTS_MAX {
+                    continue;
                 }
-                served.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
+                served.clients.fetch_add(1, Ordering::Relaxed);
+                let (pages, state) = (Arc::clone(&pages), Arc::clone(&served));
+                let serve = move || {
+                    // Who hangs up or asks for nonsense has had an answer, or needs none.
+                    let _ = answer(stream, &pages, &state);
+                    state.cpu_ns.fetch_add(thread_cpu(), Ordering::Relaxed);
+                    state.clients.fetch_sub(1, Ordering::Relaxed);
+                };
+                // A thread for each, so that a client which takes its time holds up nobody.
+                let thread = thread::Builder::new().name("dyno-scrape".to_owned());
+                if thread.spawn(serve).is_err() {
+                    served.clients.fetch_sub(1, Ordering::Relaxed);
+                }
             }
         };
         let thread = thread::Builder::new()
@@ -126,13 +143,18 @@ impl Endpoint {
         self.state.end_seen.load(Ordering::Relaxed)
     }
 
-    /// What tells the CPU time of its thread.
+    /// Another run begins, of whose end nobody has seen anything.
+    pub fn begins(&self) {
+        self.state.end_seen.store(false, Ordering::Relaxed);
+    }
+
+    /// What tells the CPU time of its threads.
     pub fn cpu(&self) -> CpuTime {
         CpuTime(Arc::clone(&self.state))
     }
 }
 
-/// The CPU time of an endpoint's thread.
+/// The CPU time of an endpoint's threads.
 pub struct CpuTime(Arc<State>);
 
 impl CpuTime {
@@ -209,7 +231,7 @@ struct Kept {
     format: Format,
     changes: u64,
     made: Nanos,
-    page: Vec<u8>,
+    page: Arc<Vec<u8>>,
 }
 
 struct Pages {
@@ -219,7 +241,7 @@ struct Pages {
 
 impl Pages {
     /// A page, and whether the run is over in it.
-    fn page(&mut self, format: Format) -> (&[u8], bool) {
+    fn page(&mut self, format: Format) -> (Arc<Vec<u8>>, bool) {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, over) = (figures.changes(), figures.is_over());
         let holds = |kept: &Kept| {
@@ -237,14 +259,15 @@ impl Pages {
                 format,
                 changes,
                 made: Clock.now(),
-                page,
+                page: Arc::new(page),
             });
         }
-        (self.kept.as_ref().map_or(&[], |kept| &kept.page), over)
+        let page = self.kept.as_ref().map(|kept| Arc::clone(&kept.page));
+        (page.unwrap_or_default(), over)
     }
 }
 
-fn answer(mut stream: TcpStream, pages: &mut Pages, state: &State) -> io::Result<()> {
+fn answer(mut stream: TcpStream, pages: &Mutex<Pages>, state: &State) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let Some(request) = Request::read(&stream)? else {
         return reply(
@@ -269,8 +292,10 @@ fn answer(mut stream: TcpStream, pages: &mut Pages, state: &State) -> io::Result
     match request.path.as_str() {
         "/metrics" => {
             let format = Format::accepted(&request.accept);
+            let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
             let (page, over) = pages.page(format);
-            reply(&mut stream, "200 OK", format.content_type(), page, body)?;
+            drop(pages);
+            reply(&mut stream, "200 OK", format.content_type(), &page, body)?;
             if body {
                 state.scrapes.fetch_add(1, Ordering::Relaxed);
                 state.end_seen.fetch_or(over, Ordering::Relaxed);

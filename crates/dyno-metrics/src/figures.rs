@@ -236,6 +236,7 @@ impl Figures {
     /// The run is over.
     pub fn end(&mut self) {
         self.ended = true;
+        (self.states, self.backlog, self.concurrency) = Default::default();
         self.changes += 1;
     }
 

@@ -12,6 +12,10 @@ use crate::family::{Family as Told, Kind, Label, Value, plain};
 pub const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
      proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
+/// What counts as 0 in native histograms: Prometheus' own default. By one above 0 it knows an empty
+/// native histogram from a classic one.
+const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
+
 #[derive(Clone, PartialEq, Message)]
 struct MetricFamily {
     #[prost(string, tag = "1")]
@@ -70,6 +74,8 @@ struct Histogram {
     bucket: Vec<Bucket>,
     #[prost(sint32, tag = "5")]
     schema: i32,
+    #[prost(double, tag = "6")]
+    zero_threshold: f64,
     #[prost(message, repeated, tag = "12")]
     positive_span: Vec<BucketSpan>,
     #[prost(sint64, repeated, tag = "13")]
@@ -153,6 +159,7 @@ fn histogram(told: &Distribution) -> Histogram {
             })
             .collect(),
         schema: told.exponential.scale,
+        zero_threshold: ZERO_THRESHOLD,
         positive_span,
         positive_delta,
     }

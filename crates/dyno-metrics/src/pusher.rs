@@ -9,8 +9,11 @@ use std::{env, io};
 
 use dyno_core::Secret;
 use dyno_core::clock::{Clock, Nanos, thread_cpu};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use percent_encoding::percent_decode_str;
+use prost::Message as _;
 use ureq::Agent;
+use ureq::http::{HeaderName, HeaderValue, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::family::Family;
@@ -22,6 +25,8 @@ pub const QUEUE_MAX: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long is waited before a request is repeated, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 64 * 1024;
 /// Headers of all requests, as OpenTelemetry's own exporters take them: `name=value,name=value`,
 /// the values in the encoding of URLs.
 pub const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
@@ -55,7 +60,9 @@ impl Destination {
                  into ${HEADERS}, e.g. Authorization=Basic%20…"
             ));
         }
-        if authority.is_empty() || url.contains(char::is_whitespace) {
+        let port = authority.rsplit_once(':').map(|(_, port)| port);
+        let wrong = port.is_some_and(|port| !port.ends_with(']') && port.parse::<u16>().is_err());
+        if authority.is_empty() || wrong || url.parse::<Uri>().is_err() {
             return Err(expected.to_owned());
         }
         let path = path.trim_end_matches('/');
@@ -103,10 +110,13 @@ impl Destination {
         config.build().into()
     }
 
-    /// Posts a request once.
-    fn post(&self, agent: &Agent, body: &[u8]) -> Result<(), Refusal> {
+    /// Posts a request once, which may take so long; what came of it, and of how many data points.
+    fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Taken, Refusal> {
         let mut request = agent
             .post(&self.url)
+            .config()
+            .timeout_global(Some(patience))
+            .build()
             .header("Content-Type", "application/x-protobuf");
         for (name, value) in &self.headers {
             request = request.header(name, value.expose());
@@ -117,7 +127,19 @@ impl Destination {
                 why: format!("it answered with status {}", reply.status().as_u16()),
                 again: false,
             }),
-            Ok(_) => Ok(()),
+            Ok(mut reply) => {
+                let body = reply
+                    .body_mut()
+                    .with_config()
+                    .limit(ANSWER_MAX)
+                    .read_to_vec();
+                // It is not sent again: what it has taken would be counted twice.
+                let refusal = |why: String| Refusal { why, again: false };
+                let body = body.map_err(|error| refusal(format!("its answer was cut: {error}")))?;
+                let told = ExportMetricsServiceResponse::decode(body.as_slice());
+                let told = told.map_err(|_| refusal("its answer is not of OTLP".to_owned()))?;
+                Ok(Taken::of(told))
+            }
             Err(ureq::Error::StatusCode(status)) => Err(Refusal {
                 why: format!("it answered with status {status}"),
                 again: matches!(status, 429 | 502 | 503 | 504),
@@ -137,10 +159,34 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
         let value = percent_decode_str(value.trim())
             .decode_utf8()
             .map_err(|_| wrong())?;
+        let is_header = HeaderName::from_bytes(name.trim().as_bytes()).is_ok();
+        if !is_header || HeaderValue::from_str(&value).is_err() {
+            return Err(format!(
+                "${HEADERS} has a name or a value that no header can have"
+            ));
+        }
         Ok((name.trim().to_owned(), Secret::new(value.into_owned())))
     };
     let pairs = text.split(',').filter(|pair| !pair.trim().is_empty());
     pairs.map(one).collect()
+}
+
+/// What a receiver took.
+#[derive(Default)]
+struct Taken {
+    /// Data points that it rejected, and why.
+    rejected: u64,
+    why: String,
+}
+
+impl Taken {
+    fn of(told: ExportMetricsServiceResponse) -> Self {
+        told.partial_success
+            .map_or_else(Self::default, |partial| Self {
+                rejected: u64::try_from(partial.rejected_data_points).unwrap_or_default(),
+                why: partial.error_message,
+            })
+    }
 }
 
 /// Why a request came to nothing.
@@ -166,8 +212,14 @@ pub struct Pushed {
     pub sent: u64,
     /// Batches that it did not take, or not in time.
     pub dropped: u64,
-    /// Why, in the words of the first time.
+    /// Why a batch was dropped last.
     pub trouble: Option<String>,
+    /// Data points of batches that it took which it rejected.
+    pub rejected: u64,
+    /// Why, in its own words.
+    pub rejected_why: String,
+    /// Whether a push failed that was repeated and taken.
+    pub late: bool,
 }
 
 #[derive(Default)]
@@ -184,7 +236,7 @@ pub type OnTrouble = Box<dyn FnMut(&str) + Send>;
 pub struct Pusher {
     queue: Option<SyncSender<Batch>>,
     state: Arc<State>,
-    thread: JoinHandle<Option<String>>,
+    thread: JoinHandle<Pushed>,
     /// Set when the run is over: when there is no more time.
     deadline: SyncSender<Nanos>,
 }
@@ -209,7 +261,8 @@ impl Pusher {
             deadlines,
             deadline: None,
             state: Arc::clone(&state),
-            trouble: None,
+            told: Pushed::default(),
+            has_warned: false,
             on_trouble,
         };
         let run = move || {
@@ -217,7 +270,7 @@ impl Pusher {
                 work.push(&batch);
                 work.state.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
             }
-            work.trouble
+            work.told
         };
         let thread = thread::Builder::new()
             .name("dyno-otlp".to_owned())
@@ -255,14 +308,15 @@ impl Pusher {
         let _ = self.deadline.try_send(deadline);
         drop(self.queue.take());
         // A request under way has a limit of its own.
-        let trouble = self
-            .thread
-            .join()
-            .unwrap_or_else(|_| Some("the thread panicked".to_owned()));
+        let panicked = || Pushed {
+            trouble: Some("the thread panicked".to_owned()),
+            ..Pushed::default()
+        };
+        let told = self.thread.join().unwrap_or_else(|_| panicked());
         Pushed {
             sent: self.state.sent.load(Ordering::Relaxed),
             dropped: self.state.dropped.load(Ordering::Relaxed),
-            trouble,
+            ..told
         }
     }
 }
@@ -275,7 +329,8 @@ struct Work {
     deadlines: Receiver<Nanos>,
     deadline: Option<Nanos>,
     state: Arc<State>,
-    trouble: Option<String>,
+    told: Pushed,
+    has_warned: bool,
     on_trouble: OnTrouble,
 }
 
@@ -285,24 +340,64 @@ impl Work {
         let temporality = self.destination.temporality;
         let body = otlp::encode(&batch.families, temporality, batch.window, &self.sender);
         let mut pause = PAUSES.0;
+        let mut failed = false;
         loop {
-            let refusal = match self.destination.post(&self.agent, &body) {
-                Ok(()) => {
+            let Some(patience) = self.left() else {
+                self.drop_for("the run is over, and the time for the rest as well".to_owned());
+                return;
+            };
+            let refusal = match self.destination.post(&self.agent, &body, patience) {
+                Ok(taken) => {
                     self.state.sent.fetch_add(1, Ordering::Relaxed);
+                    self.told.late |= failed;
+                    self.told.rejected += taken.rejected;
+                    if taken.rejected > 0 {
+                        self.warn(&format!(
+                            "it rejected {} data points: {}",
+                            taken.rejected, taken.why
+                        ));
+                        self.told.rejected_why = taken.why;
+                    }
                     return;
                 }
                 Err(refusal) => refusal,
             };
-            if self.trouble.is_none() {
-                (self.on_trouble)(&refusal.why);
-                self.trouble = Some(refusal.why);
-            }
+            failed = true;
+            self.warn(&refusal.why);
             if !refusal.again || self.is_late(pause) {
-                self.state.dropped.fetch_add(1, Ordering::Relaxed);
+                self.drop_for(refusal.why);
                 return;
             }
             pause = (pause * 2).min(PAUSES.1);
         }
+    }
+
+    fn drop_for(&mut self, why: String) {
+        self.state.dropped.fetch_add(1, Ordering::Relaxed);
+        // That time was over says less than why the ones before were not taken.
+        if self.deadline.is_none() || self.told.trouble.is_none() {
+            self.told.trouble = Some(why);
+        }
+    }
+
+    /// Once is enough.
+    fn warn(&mut self, why: &str) {
+        if !self.has_warned {
+            self.has_warned = true;
+            (self.on_trouble)(why);
+        }
+    }
+
+    /// How long a request may take; `None` when the time for all is over.
+    fn left(&mut self) -> Option<Duration> {
+        if self.deadline.is_none() {
+            self.deadline = self.deadlines.try_recv().ok();
+        }
+        let Some(deadline) = self.deadline else {
+            return Some(PATIENCE);
+        };
+        let left = Duration::from_nanos(deadline.saturating_sub(Clock.now()));
+        (!left.is_zero()).then(|| left.min(PATIENCE))
     }
 
     /// Waits before a request is repeated; whether the time for that is over.
@@ -314,11 +409,15 @@ impl Work {
                 // Nobody waits for it any more.
                 Err(RecvTimeoutError::Disconnected) => return true,
             }
-        } else {
-            thread::sleep(pause);
+            return self.left().is_none();
         }
-        self.deadline
-            .is_some_and(|deadline| Clock.now() >= deadline)
+        match self.left() {
+            None => true,
+            Some(left) => {
+                thread::sleep(pause.min(left));
+                self.left().is_none()
+            }
+        }
     }
 }
 

@@ -152,6 +152,16 @@ fn nonsense_is_answered_and_holds_nobody_up() {
     assert!(get(&endpoint, "*/*").0.starts_with("HTTP/1.1 200 OK"));
     assert!(since(begun) < Duration::from_secs(30));
     dripping.join().unwrap();
+    let many: Vec<TcpStream> = (0..20)
+        .map(|_| TcpStream::connect(endpoint.address()).unwrap())
+        .collect();
+    let begun = Clock.now();
+    assert!(get(&endpoint, "*/*").0.starts_with("HTTP/1.1 200 OK"));
+    assert!(
+        since(begun) < Duration::from_secs(2),
+        "clients hold up one another"
+    );
+    drop(many);
     let taken = Endpoint::start(endpoint.address(), Shared::default());
     assert!(taken.is_err(), "an address was listened at twice");
 }
@@ -267,6 +277,25 @@ fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
     );
     let all: Vec<f64> = bodies.try_iter().map(|body| events(&body)).collect();
     assert_eq!(all, [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn a_receiver_that_hangs_has_its_time_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // It takes connections, and never answers.
+    let hanging = thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
+    let told = Arc::default();
+    let pusher = pusher(&url, &told);
+    let mut figures = figures();
+    for index in 0..10 {
+        assert!(pusher.push(batch(&mut figures, &interval(index, 1))));
+    }
+    let begun = Clock.now();
+    let pushed = pusher.finish(Duration::from_secs(1));
+    assert!(since(begun) < Duration::from_secs(15));
+    assert_eq!((pushed.sent, pushed.dropped), (0, 10));
+    drop(hanging);
 }
 
 #[test]

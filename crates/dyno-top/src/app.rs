@@ -1,9 +1,14 @@
 //! The terminal: taken at the beginning, given back however this ends.
+//!
+//! Keys are read by a thread of its own: the library reads on and on from a terminal that is gone.
 
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
@@ -17,7 +22,7 @@ use ratatui::crossterm::terminal::{
 };
 
 use crate::draw::{Look, draw};
-use crate::keys;
+use crate::keys as meaning;
 use crate::poll::{Poller, Told};
 use crate::profile::Profile;
 use crate::state::{Effect, State};
@@ -36,6 +41,9 @@ pub enum TopError {
     /// The terminal does not take what is drawn, or has no keys.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
+    /// The terminal was closed.
+    #[error("the terminal is gone")]
+    Gone,
     /// A defect of Dyno's own.
     #[error("the display ended by a defect; what was said of it stands above")]
     Defect,
@@ -62,11 +70,42 @@ pub fn screen(poller: &Poller, how: &Screen<'_>) -> Result<(), TopError> {
     };
     let mut state = State::new(profile, how.interval);
     let taken = Taken::take()?;
-    let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-    let ended = watch(poller, how, &mut state, &mut terminal, &taken);
-    drop(terminal);
+    let keys = keys()?;
+    // Not dropped: it would speak of a cursor that it cannot show, on a terminal that is gone.
+    let mut terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?);
+    let ended = watch(poller, how, &mut state, (&mut terminal, &keys), &taken);
     drop(taken);
     ended
+}
+
+/// What the keyboard and the terminal's size tell, as it comes.
+fn keys() -> io::Result<Receiver<io::Result<Event>>> {
+    let (send, keys) = channel();
+    let read = move || {
+        loop {
+            let read = event::read();
+            let failed = read.is_err();
+            if send.send(read).is_err() || failed {
+                return;
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("dyno-keys".to_owned())
+        .spawn(read)?;
+    Ok(keys)
+}
+
+/// Whether the terminal is gone: its window was closed, or the connection to it was lost.
+fn is_gone() -> bool {
+    let mut stdin = libc::pollfd {
+        fd: libc::STDIN_FILENO,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one structure, which lives as long as the call.
+    let told = unsafe { libc::poll(&raw mut stdin, 1, 0) };
+    told > 0 && stdin.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 /// Waits for the first connection; `None` when the user does not want to wait any longer.
@@ -91,7 +130,10 @@ fn watch(
     poller: &Poller,
     how: &Screen<'_>,
     state: &mut State,
-    terminal: &mut Terminal<CrosstermBackend<io::Stdout>>,
+    (terminal, keys): (
+        &mut Terminal<CrosstermBackend<io::Stdout>>,
+        &Receiver<io::Result<Event>>,
+    ),
     taken: &Taken,
 ) -> Result<(), TopError> {
     let mut drawn_at = None;
@@ -120,15 +162,20 @@ fn watch(
         if (how.stopped)() {
             return Ok(());
         }
-        if !event::poll(LOOK)? {
-            continue;
+        if is_gone() {
+            return Err(TopError::Gone);
         }
+        let event = match keys.recv_timeout(LOOK) {
+            Ok(event) => event?,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return Err(TopError::Defect),
+        };
         // Whatever it is, the screen may look otherwise now.
         drawn_at = None;
-        let Event::Key(key) = event::read()? else {
+        let Event::Key(key) = event else {
             continue;
         };
-        let Some(action) = keys::action(key, state.mode) else {
+        let Some(action) = meaning::action(key, state.mode) else {
             continue;
         };
         match state.act(action) {

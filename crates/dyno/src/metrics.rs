@@ -140,6 +140,35 @@ impl Exports {
         })
     }
 
+    /// A run is about to begin: has the end of the one before scraped, whose figures go with it.
+    pub fn next_run(&self, stop: &StopSignal) {
+        let Some(endpoint) = &self.endpoint else {
+            return;
+        };
+        let figures = self.figures.lock();
+        if figures.unwrap_or_else(PoisonError::into_inner).is_over() {
+            self.wait_for_scrape(endpoint, stop);
+        }
+        endpoint.begins();
+    }
+
+    /// Waits until a scrape has seen the end of the run, as long as was asked for.
+    fn wait_for_scrape(&self, endpoint: &Endpoint, stop: &StopSignal) {
+        if self.linger.is_zero() || endpoint.end_seen() {
+            return;
+        }
+        console::note(&format!(
+            "Waiting up to {} for a scrape of the run's end; Ctrl-C ends that.",
+            format_duration(self.linger)
+        ));
+        let asked = stop.level();
+        let begun = Clock.now();
+        let lingered = || Duration::from_nanos(Clock.now().saturating_sub(begun));
+        while !endpoint.end_seen() && lingered() < self.linger && stop.level() == asked {
+            thread::sleep(LOOK);
+        }
+    }
+
     /// All runs are over and their results shown: has the end scraped and pushed.
     pub fn finish(&mut self, stop: &StopSignal) {
         if let Some(push) = self.push.take() {
@@ -148,14 +177,7 @@ impl Exports {
         let Some(endpoint) = self.endpoint.take() else {
             return;
         };
-        if self.linger > Duration::ZERO && !endpoint.end_seen() {
-            let asked = stop.level();
-            let begun = Clock.now();
-            let lingered = || Duration::from_nanos(Clock.now().saturating_sub(begun));
-            while !endpoint.end_seen() && lingered() < self.linger && stop.level() == asked {
-                thread::sleep(LOOK);
-            }
-        }
+        self.wait_for_scrape(&endpoint, stop);
         if endpoint.end_seen() {
             return;
         }
@@ -247,6 +269,18 @@ impl Push {
             return;
         };
         let pushed = pusher.finish(PATIENCE);
+        if pushed.rejected > 0 {
+            console::note(&format!(
+                "warning: {} rejected {} data points of the metrics: {}",
+                self.url, pushed.rejected, pushed.rejected_why
+            ));
+        }
+        if pushed.dropped == 0 && pushed.late {
+            console::note(&format!(
+                "All metrics were pushed to {} in the end.",
+                self.url
+            ));
+        }
         if pushed.dropped > 0 {
             let all = pushed.dropped + pushed.sent;
             let why = pushed

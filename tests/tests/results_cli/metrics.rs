@@ -208,6 +208,13 @@ fn native_histograms_are_as_fine_as_their_buckets() {
     let (events, _) = recorded(&lab, 0.0, 1e9);
     let count = "histogram_count(dyno_service_seconds{operation=\"event\"})";
     assert_eq!(prometheus.value(count, None), events);
+    // Those of the warm-up, which are empty, are no classic ones.
+    let classic = prometheus.ask(
+        "query",
+        "count_over_time(dyno_service_seconds_count[5m])",
+        "",
+    );
+    assert!(classic.is_empty(), "{classic:?}");
     for percent in [50.0, 95.0, 99.0] {
         let query = format!(
             "histogram_quantile({}, dyno_service_seconds{{operation=\"event\"}})",
@@ -446,4 +453,5 @@ fn an_end_that_nobody_scraped_is_said() {
     }
     let output = running.finish(Duration::from_secs(30)).success();
     assert!(!output.stderr.contains("nobody scraped"), "{output:?}");
+    has(&output, &["Waiting up to 1m for a scrape"]);
 }

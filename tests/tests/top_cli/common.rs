@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dyno_core::Clock;
@@ -52,11 +53,13 @@ pub fn url_of(database: &Database) -> String {
 pub struct Terminal {
     child: Child,
     /// Our end.
-    master: File,
+    master: Option<File>,
     /// What it has written.
     written: Arc<Mutex<Vec<u8>>>,
     /// The program's end, so that its settings can be read afterwards.
-    slave: File,
+    slave: Option<File>,
+    /// Reads what is written, until this is dropped.
+    reader: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Terminal {
@@ -81,6 +84,10 @@ impl Terminal {
                 &raw const size,
             );
             assert_eq!(made, 0, "no pseudo-terminal");
+            // Our end is not the program's as well: it would never be closed.
+            for own in [master, slave] {
+                assert_eq!(libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC), 0);
+            }
             (File::from_raw_fd(master), File::from_raw_fd(slave))
         };
         let mut command = top(arguments);
@@ -96,24 +103,36 @@ impl Terminal {
             .spawn()
             .unwrap();
         let written = Arc::new(Mutex::new(Vec::new()));
-        let (kept, mut reader) = (Arc::clone(&written), master.try_clone().unwrap());
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                kept.lock().unwrap().extend_from_slice(&bytes[..count]);
-            }
-        });
+        let reader = Some(read(master.try_clone().unwrap(), Arc::clone(&written)));
         Self {
             child,
-            master,
+            master: Some(master),
             written,
-            slave,
+            slave: Some(slave),
+            reader,
         }
+    }
+
+    /// Closes the terminal, as a window that is closed: whether it ended.
+    pub fn hang_up(mut self) -> bool {
+        let (stop, thread) = self.reader.take().unwrap();
+        drop(stop);
+        thread.join().unwrap();
+        (self.master, self.slave) = (None, None);
+        let begun = Clock.now();
+        while Clock.now() < begun + LIMIT.as_nanos() as u64 / 4 {
+            if self.child.try_wait().unwrap().is_some() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     /// Types.
     pub fn press(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
+        let mut master = self.master.as_ref().unwrap();
+        master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// All that it has written.
@@ -167,18 +186,40 @@ impl Terminal {
 
     /// Whether lines are edited and echoed again, as a shell wants it.
     pub fn is_cooked(&self) -> bool {
+        let slave = self.slave.as_ref().unwrap().as_raw_fd();
         // SAFETY: a termios of zeros is a valid place for the kernel's answer.
         let settings = unsafe {
             let mut settings: libc::termios = std::mem::zeroed();
-            assert_eq!(
-                libc::tcgetattr(self.slave.as_raw_fd(), &raw mut settings),
-                0
-            );
+            assert_eq!(libc::tcgetattr(slave, &raw mut settings), 0);
             settings
         };
         let both = libc::ICANON | libc::ECHO;
         settings.c_lflag & both == both
     }
+}
+
+/// Keeps what comes, until there is no more or the sender goes.
+fn read(mut master: File, kept: Arc<Mutex<Vec<u8>>>) -> (Sender<()>, JoinHandle<()>) {
+    let (stop, stopped) = channel::<()>();
+    let read = move || {
+        let mut bytes = [0; 4096];
+        while stopped.try_recv() != Err(TryRecvError::Disconnected) {
+            let mut one = libc::pollfd {
+                fd: master.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one structure, which lives as long as the call.
+            if unsafe { libc::poll(&raw mut one, 1, 20) } < 1 {
+                continue;
+            }
+            let Ok(count @ 1..) = master.read(&mut bytes) else {
+                return;
+            };
+            kept.lock().unwrap().extend_from_slice(&bytes[..count]);
+        }
+    };
+    (stop, thread::spawn(read))
 }
 
 impl Drop for Terminal {

@@ -39,6 +39,16 @@ fn the_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
+fn it_ends_with_its_terminal() {
+    let database = Database::new(Kind::Mysql);
+    for _ in 0..3 {
+        let mut seen = Terminal::start(&["--target", &url_of(&database), "--interval", "200ms"]);
+        seen.shows("Sessions by what they do");
+        assert!(seen.hang_up(), "it runs on without a terminal");
+    }
+}
+
+#[test]
 fn no_color_is_heeded() {
     let database = Database::new(Kind::Mysql);
     let url = url_of(&database);

@@ -168,7 +168,13 @@ fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     }
     if let Some((since, why)) = &state.lost {
         let waits = look.now.saturating_sub(*since) as f64 / 1e9;
-        let text = format!("No connection for {waits:.0} s: {why}");
+        let text = format!("No connection for {waits:.0} s: ");
+        // The reason stands at the end of what is said.
+        let room = usize::from(area.width).saturating_sub(text.chars().count());
+        let text = match why.chars().count().checked_sub(room) {
+            Some(more @ 1..) => text + "…" + &why.chars().skip(more + 1).collect::<String>(),
+            _ => text + why,
+        };
         return line(buffer, &text, look.alarm());
     }
     if let Some(waits) = look.unanswered.filter(|waits| *waits >= PATIENCE) {

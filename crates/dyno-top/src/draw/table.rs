@@ -229,6 +229,14 @@ fn widths(columns: &[Figure], first: usize, rows: &[&[Cell]], width: usize) -> V
         let left = (width + 1).saturating_sub(others);
         widths[flexible] = left.min(most).max(least);
     }
+    // Names that were cut have what is left over.
+    let all: usize = widths.iter().map(|width| width + 1).sum();
+    let mut left = (width + 1).saturating_sub(all);
+    for (own, length) in widths.iter_mut().zip(&lengths) {
+        let more = length.saturating_sub(*own).min(left);
+        *own += more;
+        left -= more;
+    }
     widths
 }
 

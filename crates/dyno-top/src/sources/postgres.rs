@@ -87,7 +87,7 @@ const VALUES: &[Values] = &[
              sum(tup_updated) AS tup_updated, sum(tup_deleted) AS tup_deleted, \
              sum(temp_files) AS temp_files, sum(temp_bytes) AS temp_bytes, \
              sum(deadlocks) AS deadlocks, sum(conflicts) AS conflicts, \
-             extract(epoch FROM now() - pg_postmaster_start_time()) AS uptime, \
+             extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS uptime, \
              current_setting('max_connections') AS max_connections, \
              pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers, \
              CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS role \
@@ -106,7 +106,7 @@ const VALUES: &[Values] = &[
              count(*) FILTER (WHERE wait_event_type = 'Lock') END AS locked, \
              CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN count(*) FILTER \
              (WHERE state LIKE 'idle in transaction%') END AS idle_in_transaction, \
-             extract(epoch FROM max(now() - xact_start)) AS oldest_transaction, \
+             extract(epoch FROM max(clock_timestamp() - xact_start)) AS oldest_transaction, \
              max(age(backend_xmin)) AS xmin_age \
              FROM pg_catalog.pg_stat_activity WHERE \
              (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
@@ -177,7 +177,7 @@ const OVERVIEW: Screen = Screen {
             "SELECT coalesce(state, '(hidden)') AS state, \
              CASE WHEN state = 'active' THEN coalesce(wait_event_type, '(running)') \
              ELSE coalesce(wait_event_type, '') END AS type, coalesce(wait_event, '') AS event, \
-             count(*) AS sessions, extract(epoch FROM max(now() - state_change)) AS longest \
+             count(*) AS sessions, extract(epoch FROM max(clock_timestamp() - state_change)) AS longest \
              FROM pg_catalog.pg_stat_activity WHERE \
              (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid() GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100",

@@ -100,6 +100,7 @@ impl Measured {
 /// What keeps it from a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Result<Measured> {
     let gate = request.plan.record.gate;
+    screen.exports.next_run(&ready.stop);
     check_subjects(ready, &request.plan.record.fail_if)?;
     let event = match ready.plan() {
         Some(_) => EventWord::Event,

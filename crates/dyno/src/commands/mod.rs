@@ -61,7 +61,7 @@ Usage: dyno <command> …
   compare BASE NEW…   ratios with intervals, and what differs besides
   table --rows NAME   a figure for each level of what the runs vary (--factor), with ratios
   phases SEQUENCE…    the phases of workloads that have some, as tables
-  export [RUN]        a run as JSON, CSV or HdrHistogram's log
+  export [RUN]        a run as JSON, CSV, OpenMetrics or HdrHistogram's log
   import TOOL FILE…   what sysbench, pgbench, fio, HammerDB printed, by the same rules
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good

@@ -61,7 +61,7 @@ pub(super) const REPLICATION: Screen = Screen {
             title: "As a replica",
             asks: &[Ask::plain(
                 "SELECT status, sender_host, sender_port, slot_name, \
-                 extract(epoch FROM now() - pg_last_xact_replay_timestamp()) AS replayed, \
+                 extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS replayed, \
                  pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) AS behind \
                  FROM pg_catalog.pg_stat_wal_receiver LIMIT 1",
             )],
@@ -94,10 +94,15 @@ pub(super) const CONNECTIONS: Screen = Screen {
     tables: &[Table {
         title: "By user, database and program",
         asks: &[Ask::plain(
-            "SELECT usename, datname, application_name, coalesce(host(client_addr), '(socket)') \
-             AS address, count(*) AS sessions, count(*) FILTER (WHERE state = 'active') AS active, \
-             count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS idle_in_transaction, \
-             extract(epoch FROM max(now() - xact_start)) AS oldest \
+            // What this user may not see of a session has no state.
+            "SELECT usename, datname, application_name, CASE WHEN state IS NULL THEN NULL \
+             ELSE coalesce(host(client_addr), '(socket)') END AS address, \
+             count(*) AS sessions, CASE WHEN bool_and(state IS NOT NULL) THEN \
+             count(*) FILTER (WHERE state = 'active') END AS active, \
+             CASE WHEN bool_and(state IS NOT NULL) THEN \
+             count(*) FILTER (WHERE state LIKE 'idle in transaction%') END \
+             AS idle_in_transaction, \
+             extract(epoch FROM max(clock_timestamp() - xact_start)) AS oldest \
              FROM pg_catalog.pg_stat_activity WHERE \
              (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid() GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC LIMIT 100",

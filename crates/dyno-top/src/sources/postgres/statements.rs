@@ -13,7 +13,7 @@ pub(super) const STATEMENTS: Screen = Screen {
             asks: &[Ask::plain(
                 "SELECT pid, usename, datname, state, \
                  concat_ws(':', wait_event_type, wait_event) AS wait, \
-                 extract(epoch FROM now() - CASE state WHEN 'active' THEN query_start \
+                 extract(epoch FROM clock_timestamp() - CASE state WHEN 'active' THEN query_start \
                  ELSE state_change END) AS time, \
                  CASE WHEN wait_event_type = 'Lock' THEN \
                  cardinality(pg_blocking_pids(pid)) END AS blockers, left(query, 300) AS query \
