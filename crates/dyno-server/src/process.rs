@@ -67,8 +67,8 @@ pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
         command.uid(uid).gid(gid);
     }
     let prepare = || {
-        // A shell has what it starts in the background ignore Ctrl-C, and that is handed on; what is
-        // started here is ended by it.
+        // A shell has what it starts in the background ignore Ctrl-C, and that is handed on; what
+        // is started here is ended by it.
         // SAFETY: system calls without pointers.
         let failed = unsafe {
             libc::signal(libc::SIGINT, libc::SIG_DFL);

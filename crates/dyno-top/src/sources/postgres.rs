@@ -177,7 +177,8 @@ const OVERVIEW: Screen = Screen {
             "SELECT coalesce(state, '(hidden)') AS state, \
              CASE WHEN state = 'active' THEN coalesce(wait_event_type, '(running)') \
              ELSE coalesce(wait_event_type, '') END AS type, coalesce(wait_event, '') AS event, \
-             count(*) AS sessions, extract(epoch FROM max(clock_timestamp() - state_change)) AS longest \
+             count(*) AS sessions, \
+             extract(epoch FROM max(clock_timestamp() - state_change)) AS longest \
              FROM pg_catalog.pg_stat_activity WHERE \
              (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid() GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100",

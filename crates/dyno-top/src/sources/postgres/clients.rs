@@ -61,7 +61,8 @@ pub(super) const REPLICATION: Screen = Screen {
             title: "As a replica",
             asks: &[Ask::plain(
                 "SELECT status, sender_host, sender_port, slot_name, \
-                 extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS replayed, \
+                 extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) \
+                 AS replayed, \
                  pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) AS behind \
                  FROM pg_catalog.pg_stat_wal_receiver LIMIT 1",
             )],

@@ -14,7 +14,8 @@ pub(super) const TABLES: Screen = Screen {
                      idx_tup_fetch, n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, n_dead_tup, \
                      heap_blks_read, c.relpages::bigint * \
                      current_setting('block_size')::bigint AS size, \
-                     extract(epoch FROM clock_timestamp() - greatest(last_vacuum, last_autovacuum)) \
+                     extract(epoch FROM clock_timestamp() \
+                     - greatest(last_vacuum, last_autovacuum)) \
                      AS vacuumed FROM pg_catalog.pg_stat_user_tables t \
                      JOIN pg_catalog.pg_statio_user_tables io USING (relid) \
                      JOIN pg_catalog.pg_class c ON c.oid = t.relid \
