@@ -167,7 +167,7 @@ function dyno.callbacks.figures()
 end
 
 -- Districts that deliveries asked for an open order, and those that had none.
-local deliveries = dyno.shared("deliveries", 2)
+local deliveries = dyno.shared("deliveries", 2, "sum")
 local ASKED, SKIPPED = 1, 2
 
 function done()

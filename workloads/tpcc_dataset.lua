@@ -95,7 +95,7 @@ end
 -- Constants ---------------------------------------------------------------------------------------
 
 -- The load's constant and 1, for all sessions of a run; 0 while nobody has read it.
-local kept_constant = dyno.shared("tpcc_c_load")
+local kept_constant = dyno.shared("tpcc_c_load", 1, "each")
 
 local function load_constant()
    local kept = kept_constant:get()

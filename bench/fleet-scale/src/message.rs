@@ -75,6 +75,7 @@ fn message(interval: Interval) -> Result<Message, Box<dyn std::error::Error>> {
         parts: 1,
         end: None,
         attempt: 1,
+        pieces: 0,
         late_ns: None,
         interval,
     };

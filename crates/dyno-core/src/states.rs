@@ -137,7 +137,7 @@ pub enum IdleIn {
 
 /// A time in which a session completed no statement and no event, and did not wait for the time
 /// of its next event. Instants as seen once a second, at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleTime {
     /// Since when.
     pub from: Nanos,

@@ -1,9 +1,11 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
+mod agents;
 mod digests;
 mod ledger;
 mod parts;
+mod phase;
 mod plans;
 mod roles;
 mod statements;
@@ -21,9 +23,11 @@ use crate::states::SessionStates;
 use crate::tables::TableGroup;
 use crate::threshold::Held;
 
+pub use agents::{AgentClock, AgentFinding, AgentSummary};
 pub use digests::{DigestSummary, DigestsSummary};
 pub use ledger::LedgerEntry;
 pub use parts::{Against, PartSummary};
+pub use phase::PhaseOf;
 pub use plans::{Access, StatementPlan};
 pub use roles::RoleSummary;
 pub use statements::StatementSummary;
@@ -111,6 +115,12 @@ pub struct RunSummary {
     /// The roles that sessions played; empty where all played the same.
     #[serde(default)]
     pub roles: Vec<RoleSummary>,
+    /// The load generators, where several made the load; empty where one did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentSummary>,
+    /// What is wrong, or odd, about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_findings: Vec<AgentFinding>,
     /// The limit on latencies; `None` without one.
     #[serde(default)]
     pub latency_limit: Option<LatencyLimit>,
@@ -164,26 +174,6 @@ pub struct Recorded {
     pub id: i64,
     /// The run's name, unique for ever.
     pub name: String,
-}
-
-/// A run's place in the sequence of runs that one command made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PhaseOf {
-    /// The sequence's name, unique for ever.
-    pub sequence: String,
-    /// The phase, as the script names it.
-    pub name: String,
-    /// Its place in the sequence, from 1.
-    pub number: u32,
-    /// How many phases the sequence is to have.
-    pub of: u32,
-    /// What an event is made of, e.g. `rows`; `events` unless the script tells.
-    pub unit: String,
-    /// How many of them an event is.
-    pub per_event: f64,
-    /// What was done right before it, outside the measurement; `None` where nothing was.
-    #[serde(default)]
-    pub before: Option<Preparation>,
 }
 
 /// The commands of the script that were run before a phase.

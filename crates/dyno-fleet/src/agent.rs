@@ -3,6 +3,7 @@
 //! agent's own monotonic clock.
 
 mod queue;
+mod types;
 
 use std::collections::VecDeque;
 
@@ -11,13 +12,13 @@ use dyno_core::interval::Interval;
 use sha2::{Digest as _, Sha256};
 
 use crate::message::{
-    Assignment, Body, Echo, End, Hello, Message, MessageError, Order, PROTOCOL, Pulse, Record,
+    Assignment, Body, Echo, End, Message, MessageError, Order, PROTOCOL, Piece, Pulse, Record,
     Stage, Task, short, split,
 };
-use crate::names::{AgentName, RunId};
 
 use queue::Queue;
 pub use queue::{Kept, QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX};
+pub use types::{Action, AgentConfig, Command, Exit};
 
 /// An agent presents itself again after so long without an answer.
 const HELLO_NS: Nanos = 500_000_000;
@@ -25,72 +26,6 @@ const HELLO_NS: Nanos = 500_000_000;
 pub const PULSE_NS: Nanos = 1_000_000_000;
 /// An agent whose load has ended tries for so long to have all of its records kept.
 pub const LINGER_NS: Nanos = 60_000_000_000;
-
-/// What an agent is.
-#[derive(Clone, Debug)]
-pub struct AgentConfig {
-    /// The run.
-    pub run: RunId,
-    /// Its name.
-    pub name: AgentName,
-    /// Drawn at random: tells this process from another one of the same name.
-    pub instance: u64,
-    /// What it says of itself.
-    pub hello: Hello,
-    /// It waits so long for the first word of a coordinator.
-    pub join_ns: Nanos,
-}
-
-/// What an agent wants done.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// A message that may be lost.
-    Send(Message),
-    /// A message that the bus is to keep, and to confirm by [`Agent::confirmed`].
-    Keep(Kept),
-    /// A command to the load, or to the process.
-    Do(Command),
-}
-
-/// What the load is to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Prepare this part of the plan; answer with [`Agent::prepared`] or [`Agent::failed`].
-    Prepare(Assignment),
-    /// Begin at this instant; answer with [`Agent::began`].
-    Start {
-        /// The instant.
-        at: Nanos,
-    },
-    /// Forget the start, stay prepared.
-    CallOff,
-    /// End the load; answer with [`Agent::ended`].
-    Stop {
-        /// Why.
-        why: String,
-    },
-    /// The agent has nothing to do any more. A load that still runs ends at once.
-    Exit(Exit),
-}
-
-/// How an agent's part in a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// The coordinator has all that there is.
-    Done,
-    /// The coordinator did not want it.
-    Refused {
-        /// Why.
-        why: String,
-    },
-    /// Nothing is heard of the coordinator.
-    Orphaned {
-        /// How many messages with records the bus has not confirmed.
-        unconfirmed: usize,
-    },
-    /// No coordinator answered.
-    NotJoined,
-}
 
 /// A load generator.
 #[derive(Debug)]
@@ -112,6 +47,8 @@ pub struct Agent {
     ending: Option<End>,
     late_ns: Option<i64>,
     why: String,
+    /// What the load came to.
+    outcome: Vec<String>,
     /// The host's civil time at instant 0 of its monotonic clock, in nanoseconds since 1970.
     unix_origin_ns: i128,
     exited: bool,
@@ -137,6 +74,7 @@ impl Agent {
             ending: None,
             late_ns: None,
             why: String::new(),
+            outcome: Vec::new(),
             unix_origin_ns: i128::from(unix_ns) - i128::from(now),
             exited: false,
             actions: VecDeque::new(),
@@ -187,7 +125,11 @@ impl Agent {
                 self.follow(*order, now);
             }
             // What agents say.
-            Body::Hello(_) | Body::Pulse(_) | Body::Echo(_) | Body::Record(_) => {}
+            Body::Hello(_)
+            | Body::Pulse(_)
+            | Body::Echo(_)
+            | Body::Record(_)
+            | Body::Outcome(_) => {}
         }
     }
 
@@ -342,21 +284,47 @@ impl Agent {
             parts: 1,
             end,
             attempt: self.attempt,
+            pieces: end.map_or(0, |_| self.outcome.len() as u32),
             late_ns: end.and(self.late_ns),
             interval,
         };
+        let what = if end.is_some() { "end" } else { "iv" };
         for part in split(record)? {
-            let what = if end.is_some() { "end" } else { "iv" };
-            let AgentConfig {
-                run,
-                name,
-                instance,
-                ..
-            } = &self.config;
-            let id = format!("{run}/{name}/{instance:x}/{what}/{seq}/{}", part.part);
-            let message = self.message(Body::Record(Box::new(part)));
-            self.queue
-                .push(id, message.subject(), message.encode()?, now);
+            let id = format!("{what}/{seq}/{}", part.part);
+            self.push(&id, Body::Record(Box::new(part)), now)?;
+        }
+        Ok(())
+    }
+
+    /// Has the bus keep a message, which has this number among those of the agent.
+    fn push(&mut self, id: &str, body: Body, now: Nanos) -> Result<(), MessageError> {
+        let AgentConfig {
+            run,
+            name,
+            instance,
+            ..
+        } = &self.config;
+        let id = format!("{run}/{name}/{instance:x}/{id}");
+        let message = self.message(body);
+        self.queue
+            .push(id, message.subject(), message.encode()?, now);
+        Ok(())
+    }
+
+    /// Takes what the load came to, as [`pack`](crate::message::pack) puts it; it is told with the
+    /// totals.
+    pub fn outcome(&mut self, pieces: Vec<String>) {
+        self.outcome = pieces;
+    }
+
+    fn tell_outcome(&mut self, now: Nanos) -> Result<(), MessageError> {
+        for (number, text) in (0..).zip(self.outcome.clone()) {
+            let piece = Piece {
+                attempt: self.attempt,
+                number,
+                text,
+            };
+            self.push(&format!("outcome/{number}"), Body::Outcome(piece), now)?;
         }
         Ok(())
     }
@@ -373,7 +341,8 @@ impl Agent {
         };
         let mut total = std::mem::take(&mut self.total);
         total.index = self.made;
-        if let Err(error) = self.keep(self.made, Some(how), total, now) {
+        let told = self.tell_outcome(now);
+        if let Err(error) = told.and_then(|()| self.keep(self.made, Some(how), total, now)) {
             // It could not be told; the coordinator will miss it and say so.
             self.why = short(&error.to_string());
         }
@@ -417,7 +386,7 @@ impl Agent {
                 let why = format!("nothing was heard of the coordinator for {seconds} s");
                 self.stop(End::Orphaned, why);
             }
-            Stage::Ended if unconfirmed > 0 && silence < LINGER_NS => {}
+            Stage::Ended if unconfirmed > 0 && silence < self.config.linger_ns => {}
             _ => {
                 self.disarm();
                 self.exit(Exit::Orphaned { unconfirmed });

@@ -2,15 +2,17 @@
 //! first. Whatever comes from the bus is bounded before it is decoded.
 
 mod bounds;
+mod outcome;
 mod parts;
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::Interval;
 use serde::{Deserialize, Serialize};
 
-use crate::division::Share;
+use crate::division::Shard;
 use crate::names::{AgentName, Channel, RunId, Subject};
 
+pub use outcome::{OutcomeError, PIECES_MAX, Piece, pack, unpack};
 pub use parts::{Joiner, OPERATIONS_PER_PART_MAX, PART_BYTES_MAX, PARTS_MAX, split};
 
 /// The version of the protocol. Both sides must speak the same.
@@ -50,6 +52,8 @@ pub enum Body {
     Echo(Echo),
     /// What an agent measured.
     Record(Box<Record>),
+    /// A piece of what its load came to.
+    Outcome(Piece),
     /// What the agent is to do.
     Order(Box<Order>),
     /// A question to the agent's clock.
@@ -67,6 +71,7 @@ impl Body {
                 None => Channel::Intervals,
                 Some(_) => Channel::End,
             },
+            Self::Outcome(_) => Channel::End,
             Self::Order(_) => Channel::Control,
             Self::Probe(_) => Channel::Clock,
         }
@@ -189,6 +194,9 @@ pub struct Record {
     pub parts: u32,
     /// How the load ended, with the totals.
     pub end: Option<End>,
+    /// How many pieces there are of what the load came to, with the totals.
+    #[serde(default)]
+    pub pieces: u32,
     /// The start that it was measured after.
     pub attempt: u32,
     /// How long after that the load began by the agent's clock, in nanoseconds, with the totals.
@@ -266,7 +274,7 @@ pub struct Assignment {
     /// SHA-256 of the plan's text, hexadecimal.
     pub plan_sha256: String,
     /// What of it the agent has.
-    pub share: Share,
+    pub share: Shard,
     /// It stops its load after so long without a word of the coordinator.
     pub orphan_ns: Nanos,
 }

@@ -25,6 +25,8 @@ pub enum LoadReport {
     Began(u64),
     /// An interval is over.
     Interval(Box<Interval>),
+    /// What the load came to, as [`pack`](crate::message::pack) puts it.
+    Outcome(Vec<String>),
     /// The load has ended.
     Ended(End),
 }
@@ -140,6 +142,7 @@ fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
                     agent.failed(&error.to_string(), now);
                 }
             }
+            Ok(LoadReport::Outcome(pieces)) => agent.outcome(pieces),
             Ok(LoadReport::Ended(end)) => agent.ended(end, now),
             Err(TryRecvError::Empty) => return,
             Err(TryRecvError::Disconnected) => {

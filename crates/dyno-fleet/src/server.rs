@@ -1,6 +1,8 @@
 //! A NATS server of a run's own: on the loopback interface, with a key for each agent that lets it
 //! write what it has to say and read what it is told, and nothing else. It ends with its parent.
 
+mod standing;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions, Permissions};
@@ -21,6 +23,8 @@ use tempfile::TempDir;
 use crate::message::MESSAGE_BYTES_MAX;
 use crate::names::{AgentName, Channel, RunId, Subject};
 
+pub use standing::Standing;
+
 /// So long does a server take to listen, at most.
 const LISTEN_LIMIT: Duration = Duration::from_secs(20);
 /// So long does it take to end when it is asked to.
@@ -29,6 +33,8 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
 /// What it may keep of a run.
 const STORE_BYTES_MAX: u64 = 4 << 30;
+/// What the coordinator is called beside its agents.
+pub(crate) const COORDINATOR: &str = "coordinator";
 /// Its program, and what it logs.
 const PROGRAM: &str = "nats-server";
 const LOG: &str = "server.log";
@@ -176,6 +182,20 @@ impl Server {
         }
     }
 
+    /// Starts it again where it has ended by itself, with what it kept; says how it had ended.
+    ///
+    /// # Errors
+    /// It does not listen any more.
+    pub fn revive(&mut self) -> Result<Option<String>, ServerError> {
+        let ended = self.process.as_mut();
+        let Some(how) = ended.and_then(|process| process.wait(Duration::ZERO)) else {
+            return Ok(None);
+        };
+        self.process = None;
+        self.restart()?;
+        Ok(Some(how))
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
@@ -239,7 +259,9 @@ impl Server {
             .arg(self.config_path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(Stdio::null())
+            // Ctrl-C is not for it: it goes with the process that started it.
+            .process_group(0);
         // SAFETY: between fork and exec only two system calls are made, which take no memory.
         unsafe { command.pre_exec(end_with_parent) };
         let (started, starts) = channel();
@@ -344,8 +366,8 @@ fn key(whom: &str) -> Result<(String, Secret), ServerError> {
 
 /// The prefix of the subjects under which a client is answered: its own, so that none reads what
 /// another is answered.
-pub(crate) fn inbox(run: &RunId, whom: &str) -> String {
-    format!("_INBOX_{run}_{whom}")
+pub(crate) fn inbox(whom: &str) -> String {
+    format!("_INBOX_{whom}")
 }
 
 /// The server's configuration. It has public keys only.
@@ -364,7 +386,7 @@ fn config(folder: &Path, port: u16, run: &RunId, keys: &Keys) -> String {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        let inbox = inbox(run, name.as_str());
+        let inbox = inbox(name.as_str());
         let _ = writeln!(
             users,
             "    {{ nkey: {public}, permissions: {{ publish: [{}], \
@@ -410,7 +432,7 @@ mod tests {
              \"dyno.r1.iv.gen1\", \"dyno.r1.end.gen1\"]"
         ));
         assert!(own.contains(
-            "subscribe: [\"dyno.r1.ctl.gen1\", \"dyno.r1.clk.gen1\", \"_INBOX_r1_gen1.>\"]"
+            "subscribe: [\"dyno.r1.ctl.gen1\", \"dyno.r1.clk.gen1\", \"_INBOX_gen1.>\"]"
         ));
         // The secret halves of the keys are nowhere in it.
         for secret in [&keys.coordinator.1, &keys.agents[&name].1] {

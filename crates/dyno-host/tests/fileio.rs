@@ -67,6 +67,7 @@ fn run(plan: Plan, events: u64) -> RunOutcome {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 3,
+        gate: None,
         shapes: None,
     };
     let shared = Arc::new(plan.share(SESSIONS).unwrap());

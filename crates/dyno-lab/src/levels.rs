@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::error::{Problems, nearest};
 use crate::file::{
-    Applies, Bundle, Data, Experiment, Explain, Factor, Level, Load, OneOrMany, Reset, Scalar,
-    Server, Values,
+    Agents, Applies, Bundle, Data, Experiment, Explain, Factor, Level, Load, OneOrMany, Reset,
+    Scalar, Server, Values,
 };
 
 /// A combination of levels, and what it runs with.
@@ -56,6 +56,9 @@ pub struct Effective {
     /// Names of prices, which make no trial another.
     #[serde(skip)]
     pub prices: Vec<String>,
+    /// The load generators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Agents>,
     /// What is put back before.
     pub reset: Reset,
 }
@@ -177,6 +180,7 @@ pub(crate) fn resolve(
         data: experiment.data.clone(),
         load: experiment.load.clone(),
         reset: experiment.reset.clone(),
+        agents: experiment.agents.clone(),
         statements: experiment.observe.statements,
         explain: explained(experiment),
         search: experiment

@@ -94,6 +94,8 @@ impl Accounts {
     pub(crate) fn totals(&self, sessions: &[Session], out: &mut Vec<SessionTotals>) {
         let totals = |(session, account): (&Session, &Account)| SessionTotals {
             tid: session.tid,
+            // Whoever takes them knows whose they are.
+            worker: 0,
             events: session.events,
             busy_ns: session.busy_ns,
             min_ns: match session.events {

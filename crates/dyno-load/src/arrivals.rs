@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_core::clock::Nanos;
-use dyno_core::plan::{Arrivals, OpenLoop, Shard};
+use dyno_core::plan::{Arrivals, OpenLoop, Portion};
 use dyno_core::rand::Stream;
 
 use crate::course::Course;
@@ -49,7 +49,7 @@ pub(crate) struct Generator {
     measured: u64,
     upcoming: Option<Nanos>,
     /// Those of other load generators are passed over.
-    shard: Option<Shard>,
+    portion: Option<Portion>,
 }
 
 impl Generator {
@@ -79,7 +79,7 @@ impl Generator {
             offset_ns: 0.0,
             measured: 0,
             upcoming: None,
-            shard: None,
+            portion: None,
         };
         generator.offset_ns = match open.arrivals {
             Arrivals::Poisson => generator.after_exponential_gap(),
@@ -90,18 +90,20 @@ impl Generator {
     }
 
     /// Those of them that this load generator has.
-    pub(crate) fn of(mut self, shard: Option<Shard>) -> Self {
-        self.shard = shard;
+    pub(crate) fn of(mut self, portion: Option<Portion>) -> Self {
+        self.portion = portion;
         self
     }
 
     /// Takes the next arrival; `None` when there is none any more.
     #[inline]
     pub(crate) fn claim(&mut self) -> Option<Nanos> {
-        if let Some(shard) = self.shard {
-            while !shard.has(self.index) {
-                self.next()?;
-            }
+        while self
+            .portion
+            .as_ref()
+            .is_some_and(|own| !own.has(self.index))
+        {
+            self.next()?;
         }
         self.next()
     }
@@ -146,8 +148,8 @@ impl Generator {
                 }
             }
         }
-        self.shard
-            .map_or(self.index, |shard| shard.share(self.index))
+        let own = self.portion.as_ref();
+        own.map_or(self.index, |own| own.count(self.index))
     }
 
     /// Takes all arrivals at equal gaps that are due at `now`, however many.
@@ -216,6 +218,8 @@ impl Generator {
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::plan::Shard;
+
     use super::*;
 
     fn generator(per_second: f64, arrivals: Arrivals, span: Span) -> Generator {
@@ -306,7 +310,7 @@ mod tests {
                 };
                 let mut whole = generator(777.7, law, span);
                 let mut shards: Vec<Generator> = (1..=3)
-                    .map(|number| whole.clone().of(Some(Shard { number, of: 3 })))
+                    .map(|number| whole.clone().of(Portion::of(&Shard::equal(number, 3))))
                     .collect();
                 let mut counted = shards.clone();
                 let all: Vec<Nanos> = std::iter::from_fn(|| whole.claim()).collect();

@@ -1,12 +1,13 @@
 //! Times in which no connection could be made again.
 
 use dyno_core::clock::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// How many of them a worker tells apart; what comes later is added to the last one.
 const OUTAGES_MAX: usize = 64;
 
 /// A time in which sessions lost their connections and could not make new ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// When the first attempt to connect failed.
     pub from: Nanos,

@@ -1,11 +1,14 @@
 //! What a run came to.
 
-use std::collections::BTreeSet;
+mod together;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters, RoleCounters};
 use dyno_core::states::{IdleIn, IdleTime, SessionState};
-use dyno_core::summary::RunEnd;
+use dyno_core::summary::{AgentFinding, AgentSummary, RunEnd};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::message::WorkerEnd;
@@ -14,7 +17,7 @@ use crate::silences::Pauses;
 use crate::statements::{ShapeFigures, StatementFacts};
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Everything measured: events that began after the warm-up (in an open loop with a number of
     /// events: were due then) and ended before the grace was over. Complete, whatever the observer
@@ -61,6 +64,14 @@ pub struct RunOutcome {
     /// Open loop: the longest backlog, as the event that waited longest left it and at the ends of
     /// intervals.
     pub backlog_max: u64,
+    /// What the processes that made the load used; empty where it was this one alone.
+    pub processes: Vec<ProcessUse>,
+    /// What scripts counted, where this is a part of a run.
+    pub counted: Counted,
+    /// The load generators, where they were several.
+    pub agents: Vec<AgentSummary>,
+    /// What is wrong, or odd, about them.
+    pub agent_findings: Vec<AgentFinding>,
     /// The workers, in order.
     pub workers: Vec<WorkerReport>,
     /// What failed: the session, if it was one, and why.
@@ -73,6 +84,9 @@ impl RunOutcome {
     /// Takes what a worker came to.
     pub(crate) fn take(&mut self, end: &mut WorkerEnd) {
         self.outages.append(&mut end.outages);
+        for session in &mut end.sessions {
+            session.worker = end.worker as u32;
+        }
         self.sessions.append(&mut end.sessions);
         self.unfinished += end.unfinished;
         self.warmup.merge(&end.warmup);
@@ -114,11 +128,56 @@ impl RunOutcome {
     }
 }
 
+/// What the scripts of one load generator counted for the run as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The sums of the ledger, in the order that the script declares them: acknowledged, and of
+    /// what nobody knows whether it was kept the negative and the positive amounts.
+    pub sums: Vec<[i128; 3]>,
+    /// Numbers that sessions share and that are added up, by name.
+    pub numbers: BTreeMap<String, Vec<i64>>,
+}
+
+impl Counted {
+    pub(crate) fn add(&mut self, other: Self) {
+        if self.sums.len() < other.sums.len() {
+            self.sums.resize(other.sums.len(), [0; 3]);
+        }
+        for (own, other) in self.sums.iter_mut().zip(other.sums) {
+            own.iter_mut()
+                .zip(other)
+                .for_each(|(own, other)| *own += other);
+        }
+        for (name, others) in other.numbers {
+            let own = self.numbers.entry(name).or_default();
+            if own.len() < others.len() {
+                own.resize(others.len(), 0);
+            }
+            own.iter_mut()
+                .zip(others)
+                .for_each(|(own, other)| *own += other);
+        }
+    }
+}
+
+/// What a process used during the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// CPU time in the program, in seconds.
+    pub user_s: f64,
+    /// CPU time in the kernel, in seconds.
+    pub system_s: f64,
+    /// The most memory that it had, in bytes.
+    pub rss_max_bytes: u64,
+}
+
 /// A session's share of the measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTotals {
     /// The session.
     pub tid: u32,
+    /// The worker that drives it, by its place in [`RunOutcome::workers`].
+    pub worker: u32,
     /// Its events.
     pub events: u64,
     /// Its time in events.
@@ -172,7 +231,7 @@ impl SessionTotals {
 }
 
 /// What driving its sessions cost a worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// CPU time of its thread during the measurement, without spinning for due times.
     pub cpu_ns: Nanos,
@@ -235,6 +294,9 @@ pub enum LoadError {
         /// By how much, in seconds.
         late_s: f64,
     },
+    /// It is one of several load generators, which were told not to begin.
+    #[error("the run was called off before it began: {0}")]
+    CalledOff(String),
     /// Stopped by the user before anything was measured.
     #[error("stopped before the measurement began")]
     Interrupted,

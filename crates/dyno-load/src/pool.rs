@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dyno_core::clock::Nanos;
 use dyno_core::clock::simulated::{self, Member};
-use dyno_core::plan::Shard;
+use dyno_core::plan::Portion;
 use dyno_core::session::{Entry, Program};
 
 use crate::calendar::nanos;
@@ -33,7 +33,7 @@ pub(crate) struct WorkerPool {
     messages: Receiver<Message>,
     /// This load generator's, of all.
     sessions: u32,
-    shard: Option<Shard>,
+    portion: Option<Portion>,
     _listening: Listening,
 }
 
@@ -53,7 +53,7 @@ impl WorkerPool {
         P: Program + 'static,
         F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
     {
-        let (shard, sessions) = (config.drive.shard, config.drive.own().sessions);
+        let sessions = config.drive.own().sessions;
         let size = config.drive.workers.min(sessions) as usize;
         let (sender, messages) = channel();
         let mailboxes = mailboxes(size)?;
@@ -61,7 +61,7 @@ impl WorkerPool {
             spares: Vec::with_capacity(size),
             messages,
             sessions,
-            shard,
+            portion: config.drive.portion(),
             _listening: listen(config, mailboxes.clone(), sender.clone()),
             mailboxes,
         };
@@ -144,11 +144,13 @@ impl WorkerPool {
 
     /// The sessions of a worker, by their numbers among those of all load generators.
     pub(crate) fn tids(&self, worker: usize) -> impl ExactSizeIterator<Item = u32> + use<> {
-        let (first, of) = self
-            .shard
-            .map_or((0, 1), |shard| (shard.first() as u32, shard.of));
+        let portion = self.portion.clone();
         let own = (worker as u32..self.sessions).step_by(self.size().max(1));
-        own.map(move |index| first + index * of)
+        own.map(move |index| match &portion {
+            None => index,
+            // There are as many as it has sessions.
+            Some(portion) => portion.nth(index.into()).unwrap_or_default() as u32,
+        })
     }
 
     /// The CPU time of a worker's thread since the start of the measurement, and that instant;

@@ -188,8 +188,8 @@ fn pacing(drive: &Drive, schedule: &Schedule, (number, role): (u64, &Role)) -> P
         let stream = 1 + number * STREAMS_PER_ROLE + member;
         let generator = Generator::new(pace.arrivals, (drive.seed, stream), span);
         // Arrivals of each session are those of its number, wherever it runs.
-        let shard = drive.shard.filter(|_| !pace.each);
-        Pacer::new(generator.of(shard), skip_after, false)
+        let portion = drive.portion().filter(|_| !pace.each);
+        Pacer::new(generator.of(portion), skip_after, false)
     };
     match pace.each {
         true => Pacing::Each((0..u64::from(role.sessions)).map(pacer).collect()),

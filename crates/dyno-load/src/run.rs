@@ -24,7 +24,7 @@ use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::pool::WorkerPool;
 use crate::quota::Quota;
 use crate::roles::Cast;
-use crate::silences::{Heartbeat, Pauses, TimeRange, pauses};
+use crate::silences::{Heartbeat, TimeRange, pauses};
 use crate::state::now;
 use crate::statements::{Literals, Statements};
 use crate::stop::{StopLevel, StopSignal};
@@ -36,6 +36,9 @@ const STUCK_NS: Nanos = 900_000_000;
 
 /// The most sessions of a run: their records take some hundred megabytes.
 pub const SESSIONS_MAX: u32 = 1 << 20;
+
+/// Waits until it is known when sessions that are ready begin, and tells the instant.
+pub type Gate = Arc<dyn Fn() -> Result<Nanos, LoadError> + Send + Sync>;
 
 /// What to run.
 #[derive(Clone)]
@@ -52,6 +55,8 @@ pub struct RunConfig {
     pub entry: Entry,
     /// How many operations the script declares.
     pub operations: usize,
+    /// Tells when the sessions begin, in place of the drive's instant.
+    pub gate: Option<Gate>,
     /// How values are written, where figures of each shape of statement are to be kept.
     pub shapes: Option<Literals>,
 }
@@ -99,7 +104,11 @@ impl Run {
         let _member = Member::enter();
         let pool = WorkerPool::spawn(&config, factory)?;
         pool.initialise(config.drive.init_timeout, &config.stop)?;
-        let begin = match begin(config.drive.begin_unix_s) {
+        let begin = match &config.gate {
+            Some(gate) => gate(),
+            None => begin(config.drive.begin_unix_s),
+        };
+        let begin = match begin {
             Ok(begin) => begin,
             Err(error) => return Err(pool.shut_down(error, 0)),
         };
@@ -338,24 +347,15 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             operations_in_grace: in_grace.operations,
             roles_in_grace: in_grace.roles,
             sessions: lost,
-            measured_start,
-            measured_end,
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
             unfinished,
-            outages: Vec::new(),
-            pauses: Pauses::default(),
-            mentions: None,
-            statements: Default::default(),
-            shapes: Vec::new(),
-            warmup: Default::default(),
-            before: Default::default(),
-            after: Default::default(),
             pacing_lag: self.config.drive.open_loop.map(|_| Box::default()),
             backlog,
             backlog_max: backlog_max.max(backlog).max(queue_max),
             workers,
             failures: self.failures,
             end,
+            ..RunOutcome::blank(measured_start, measured_end)
         };
         // A worker that did not end was not seen to be silent.
         let mut silences = vec![Vec::new(); self.pool.size() - ends.len()];
@@ -418,7 +418,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let (known, since) = self.merger.last_report(worker);
         let sessions = self.pool.tids(worker);
         let count = sessions.len() as u32;
-        lost.extend(sessions.map(|tid| SessionTotals::lost(tid, &known, since, measured_end)));
+        lost.extend(sessions.map(|tid| SessionTotals {
+            worker: worker as u32,
+            ..SessionTotals::lost(tid, &known, since, measured_end)
+        }));
         let at = now();
         let (cpu_ns, from) = self.pool.cpu_used(worker).unwrap_or_default();
         let span_ns = (at.saturating_sub(from.unwrap_or(self.schedule.begin))).max(1);
@@ -489,5 +492,5 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
     let warmup_s = (schedule.measured - schedule.begin) as f64 / 1e9;
     let course = drive.rate_schedule();
     let course = course.map(|schedule| Course::new(schedule, warmup_s));
-    Some(Generator::along(open, (drive.seed, 0), span, course).of(drive.shard))
+    Some(Generator::along(open, (drive.seed, 0), span, course).of(drive.portion()))
 }

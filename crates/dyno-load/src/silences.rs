@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
+use serde::{Deserialize, Serialize};
 
 use crate::state::now;
 
@@ -40,7 +41,7 @@ const BEAT: Duration = Duration::from_millis(10);
 const WAITED_BEATS: u64 = 20;
 
 /// A range of time, on [`dyno_core::Clock`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeRange {
     /// Its beginning.
     pub from: Nanos,
@@ -63,7 +64,7 @@ impl TimeRange {
 }
 
 /// What stood still in a measurement, in the order of time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pauses {
     /// Nothing ended while work was under way, and the generator was awake.
     pub silences: Vec<TimeRange>,
@@ -155,7 +156,7 @@ fn without(range: TimeRange, others: &[TimeRange]) -> Vec<TimeRange> {
 }
 
 /// What lies in a range of either list, both in the order of time.
-fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
+pub(crate) fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     let (mut at, mut beside) = (0, 0);
     let mut shared = Vec::new();
     while let (Some(left), Some(right)) = (one.get(at), other.get(beside)) {

@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue, StatementId};
+use serde::{Deserialize, Serialize};
 
 pub use examples::is_single;
 pub use literals::{Literals, comparable, shape};
@@ -47,7 +48,7 @@ pub(crate) struct Statements {
 }
 
 /// How far statements differed, and what they changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementFacts {
     /// Statements that were looked at, in text or prepared.
     pub looked_at: u64,
@@ -62,7 +63,7 @@ pub struct StatementFacts {
 }
 
 /// Statements of the measurement, by their first words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Those that were to change rows and changed none.
     pub without_effect: u64,

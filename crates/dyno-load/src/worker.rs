@@ -134,6 +134,18 @@ impl<P: Program> Worker<P> {
         while self.state.start.is_none() && !self.state.over {
             self.poll()?;
         }
+        // A script's own loop does not ask when it may begin.
+        let begin = self
+            .state
+            .start
+            .as_ref()
+            .map_or(0, |start| start.schedule.begin);
+        let bound = self.state.bound;
+        while now() < begin && !self.state.over {
+            self.state.bound = begin.min(bound);
+            self.poll()?;
+        }
+        self.state.bound = bound;
         Ok(())
     }
 

@@ -82,6 +82,7 @@ fn run(scheme: &str, address: SocketAddr, lost: &Arc<AtomicU64>) -> RunOutcome {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 0,
+        gate: None,
         shapes: None,
     };
     let lost = Arc::clone(lost);

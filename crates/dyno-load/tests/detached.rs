@@ -20,6 +20,7 @@ fn config(drive: Drive) -> RunConfig {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 1,
+        gate: None,
         shapes: None,
     }
 }

@@ -60,6 +60,7 @@ fn ended(events: Vec<Vec<OperationEnd>>, anew: bool) -> RunOutcome {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 1,
+        gate: None,
         shapes: None,
     };
     let factory = move |_| {

@@ -13,6 +13,7 @@ mod affinity;
 mod config;
 mod data;
 mod database;
+mod helpers;
 mod host;
 mod observation;
 mod observers;
@@ -23,6 +24,7 @@ mod text;
 
 pub use config::Config;
 pub use database::{Digests, explain, has_plan, server_facts, setting_query};
+pub use helpers::Helpers;
 pub use host::{host_facts, host_gaps};
 pub use observation::{Cost, OBSERVATIONS_MAX, Observation};
 pub use observers::{ObserveError, Observers};

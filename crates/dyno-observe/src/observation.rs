@@ -2,6 +2,7 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
+use serde::{Deserialize, Serialize};
 
 /// How many observations may wait for their consumer. A sample is one; the facts, settings and
 /// series of a start or an end are about two thousand with the chattiest server. What finds the
@@ -9,7 +10,8 @@ use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 pub const OBSERVATIONS_MAX: usize = 8_192;
 
 /// One thing that was observed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Observation {
     /// A series begins; it comes before the first of its values.
     Series {

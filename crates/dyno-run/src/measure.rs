@@ -24,18 +24,42 @@ pub struct Measured {
     pub disconnected: Option<String>,
 }
 
+/// What makes the load of a run that is ready: it tells its progress, and what came of it.
+pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<RunOutcome> + 'a;
+
 /// Runs the workload.
 ///
 /// # Errors
 /// What keeps it from a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
+    measure_load(ready, request, sinks, &mut |ready, observer| {
+        ready.run(observer)
+    })
+}
+
+/// The same of a load that others make.
+///
+/// # Errors
+/// What keeps it from a result.
+pub fn measure_load(
+    ready: &mut Ready,
+    request: &RunRequest,
+    sinks: &Sinks,
+    load: &mut Load<'_>,
+) -> Result<Measured> {
+    if ready.gate.is_some() {
+        return measure_part(ready, request, sinks);
+    }
     let drive = &ready.job.drive;
     // What other load generators do to the same rows is not known here.
-    let ledger = match drive.shard {
+    let ledger = match &drive.shard {
         Some(shard) if shard.of > 1 => Compared::Nothing,
         _ => request.plan.record.ledger,
     };
     let mut recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
+    if let Some(beside) = ready.beside.take() {
+        recording.watch(beside)?;
+    }
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
         return Err(error);
@@ -57,7 +81,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     if request.plan.record.statements {
         watch.digests = Reader::begin(ready);
     }
-    let outcome = ready.run(|progress| watch.take(&progress));
+    let outcome = load(ready, &mut |progress| watch.take(&progress));
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -65,6 +89,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
             return Err(error);
         }
     };
+    ready.count(&outcome.counted);
     let (summary, recorded) = watch.finish(ready, request, &outcome, before, sinks);
     let done = ready.alive().and_then(|()| match outcome.end {
         RunEnd::Completed => ready.call("done").context("done() failed"),
@@ -75,6 +100,27 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     Ok(Measured {
         summary,
         trouble: recorded.and(done).and(ready.in_time()).err(),
+        disconnected: disconnected(&outcome),
+    })
+}
+
+/// Makes a part of a run's load. The script's `init()` and `done()`, its ledger and the server's
+/// plans and digests are of the run as a whole, and not made here.
+fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
+    let recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
+    let mut watch = Watch::new(recording, &request.plan.record.percentiles);
+    let mut outcome = match ready.run(|progress| watch.take(&progress)) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            watch.abandon(&error.chain());
+            return Err(error);
+        }
+    };
+    outcome.counted = ready.counted();
+    let (summary, recorded) = watch.finish_part(ready, request, &outcome, sinks);
+    Ok(Measured {
+        summary,
+        trouble: recorded.err(),
         disconnected: disconnected(&outcome),
     })
 }
@@ -140,6 +186,21 @@ impl Watch {
         let compare = |before: Before| before.compare(ready, known, sinks);
         summary.ledger = before.map_or_else(Vec::new, compare);
         reported::complete(ready, &mut summary, sinks);
+        sinks.each(|sink| sink.outcome(outcome, &summary));
+        let recorded = self.recording.finish(&mut summary, outcome);
+        (summary, recorded)
+    }
+
+    /// The same of a part of a run's load.
+    fn finish_part(
+        self,
+        ready: &mut Ready,
+        request: &RunRequest,
+        outcome: &RunOutcome,
+        sinks: &Sinks,
+    ) -> (RunSummary, Result<()>) {
+        let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
+        sinks.each(|sink| sink.outcome(outcome, &summary));
         let recorded = self.recording.finish(&mut summary, outcome);
         (summary, recorded)
     }

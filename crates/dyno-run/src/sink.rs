@@ -7,6 +7,7 @@ use std::time::Duration;
 use dyno_core::interval::Interval;
 use dyno_core::record::{Event, Fact, NotObserved, RunHead, SeriesKey, SeriesKind};
 use dyno_core::summary::{IntervalSummary, RunSummary};
+use dyno_load::RunOutcome;
 
 use crate::scratch::Swept;
 
@@ -79,6 +80,8 @@ pub trait Sink: Send {
     fn cpu_s(&self) -> f64 {
         0.0
     }
+    /// The load has ended: what came of it, and its summary, which is not judged yet.
+    fn outcome(&mut self, _outcome: &RunOutcome, _summary: &RunSummary) {}
     /// The run has ended and is judged.
     fn end(&mut self, _summary: &RunSummary) {}
 }

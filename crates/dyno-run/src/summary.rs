@@ -18,7 +18,7 @@ use dyno_core::summary::{
     PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, StatementSummary, TargetSummary,
     WorkloadSummary,
 };
-use dyno_load::{RunOutcome, ShapeFigures, TimeRange};
+use dyno_load::{ProcessUse, RunOutcome, ShapeFigures, TimeRange};
 
 use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
@@ -183,6 +183,8 @@ pub fn summarise(
         statements: statements(outcome, measured_s, percentiles),
         phase: request.phase.clone(),
         roles: roles(&drive, outcome, measured_s),
+        agents: outcome.agents.clone(),
+        agent_findings: outcome.agent_findings.clone(),
         latency_limit: latency_limit(&ready.job.drive, outcome),
         machine: crate::workload::machine(ready, outcome, measured_s),
         intervals,
@@ -386,15 +388,25 @@ fn client_cost(outcome: &RunOutcome, start: &StartReadings) -> ClientCost {
         }
     };
     let queries = counters.queries();
-    ClientCost {
+    let own = ProcessUse {
         user_s: seconds(micros(now.ru_utime), &start.usage.user_us),
         system_s: seconds(micros(now.ru_stime), &start.usage.system_us),
+        rss_max_bytes: now.ru_maxrss as u64 * 1024,
+    };
+    // Where others made the load, this process only watched.
+    let processes = match outcome.processes.is_empty() {
+        true => std::slice::from_ref(&own),
+        false => &outcome.processes,
+    };
+    ClientCost {
+        user_s: processes.iter().map(|one| one.user_s).sum(),
+        system_s: processes.iter().map(|one| one.system_s).sum(),
         us_per_event: per(counters.events),
         us_per_query: (queries > 0).then(|| per(queries)),
         worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
         stall_max_ms: worker_stall_ns(outcome).max(frozen_ns(outcome)) as f64 / 1e6,
         worker_away: outcome.workers.iter().map(|worker| worker.away).collect(),
-        rss_max_bytes: now.ru_maxrss as u64 * 1024,
+        rss_max_bytes: processes.iter().map(|one| one.rss_max_bytes).sum(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a host needs to know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::plan::{OptionValue, RandPlan};
 
@@ -101,24 +101,100 @@ pub(crate) const SHARED_NUMBERS_MAX: usize = 16 << 20;
 /// Numbers that all sessions of a run share, by name.
 #[derive(Debug, Default)]
 pub struct SharedNumbers {
-    by_name: Mutex<HashMap<String, Arc<[AtomicI64]>>>,
+    by_name: Mutex<HashMap<String, Numbers>>,
+    /// Other load generators have sessions of this run, too.
+    apart: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Numbers {
+    values: Arc<[AtomicI64]>,
+    across: Across,
+}
+
+/// What becomes of numbers where sessions of several load generators would share them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Across {
+    /// They cannot.
+    #[default]
+    Refused,
+    /// Each generator has its own.
+    Each,
+    /// The same, and they are added up at the end.
+    Sum,
+}
+
+impl Across {
+    /// As scripts call it.
+    pub(crate) fn of(word: &str) -> Self {
+        match word {
+            "each" => Self::Each,
+            "sum" => Self::Sum,
+            _ => Self::Refused,
+        }
+    }
 }
 
 impl SharedNumbers {
     /// The numbers of this name, which are made, `count` of them, if there are none; `None` where
     /// they would be more than [`SHARED_NUMBERS_MAX`] in all.
-    pub(crate) fn named(&self, name: &str, count: usize) -> Option<Arc<[AtomicI64]>> {
-        let mut all = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn named(
+        &self,
+        name: &str,
+        count: usize,
+        across: Across,
+    ) -> Option<Arc<[AtomicI64]>> {
+        let mut all = self.lock();
         if let Some(numbers) = all.get(name) {
-            return Some(Arc::clone(numbers));
+            return Some(Arc::clone(&numbers.values));
         }
-        let others: usize = all.values().map(|numbers| numbers.len()).sum();
+        let others: usize = all.values().map(|numbers| numbers.values.len()).sum();
         if count > SHARED_NUMBERS_MAX - others {
             return None;
         }
-        let numbers: Arc<[AtomicI64]> = (0..count).map(|_| AtomicI64::new(0)).collect();
-        all.insert(name.to_owned(), Arc::clone(&numbers));
-        Some(numbers)
+        let values: Arc<[AtomicI64]> = (0..count).map(|_| AtomicI64::new(0)).collect();
+        let own = Arc::clone(&values);
+        all.insert(name.to_owned(), Numbers { values, across });
+        Some(own)
+    }
+
+    /// Other load generators have sessions of this run, too: numbers that those would have to share
+    /// are refused from now on.
+    pub fn part(&self) {
+        self.apart.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn are_apart(&self) -> bool {
+        self.apart.load(Ordering::Relaxed)
+    }
+
+    /// Those that are added up over all load generators, by name.
+    pub fn sums(&self) -> BTreeMap<String, Vec<i64>> {
+        let all = self.lock();
+        let summed = all.iter().filter(|(_, own)| own.across == Across::Sum);
+        let values = |own: &Numbers| -> Vec<i64> {
+            let values = own.values.iter();
+            values.map(|one| one.load(Ordering::Relaxed)).collect()
+        };
+        summed
+            .map(|(name, own)| (name.clone(), values(own)))
+            .collect()
+    }
+
+    /// Adds those of another load generator.
+    pub fn add(&self, sums: &BTreeMap<String, Vec<i64>>) {
+        for (name, others) in sums {
+            let Some(own) = self.named(name, others.len(), Across::Sum) else {
+                continue;
+            };
+            for (own, other) in own.iter().zip(others) {
+                own.fetch_add(*other, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Numbers>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

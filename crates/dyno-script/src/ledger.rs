@@ -105,7 +105,8 @@ impl Ledger {
         self.lock().clone()
     }
 
-    fn add(&self, sums: &[Sum]) {
+    /// Adds sums of others, in the same order.
+    pub fn add(&self, sums: &[Sum]) {
         let mut all = self.lock();
         if all.len() < sums.len() {
             all.resize(sums.len(), Sum::default());

@@ -7,7 +7,7 @@ use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, LOG_CUT_OFF, RunRecord};
-use dyno_core::summary::IntervalSummary;
+use dyno_core::summary::{AgentSummary, IntervalSummary};
 
 use crate::check::{Check, Made, Threshold, doubted};
 use crate::context::Keeping;
@@ -18,10 +18,13 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 51,
         name: "agents",
-        title: "Agents lost or late",
-        rule: "Doubt if an agent was lost or late.",
+        title: "Whether all load generators did their parts",
+        rule: "Of a run that several load generators made: what was found about them. Refusal if \
+               one was missing or failed, if intervals never came or do not add up to the totals, \
+               if seconds are not the same seconds everywhere; doubt if one was lost where that \
+               was allowed, began late, did not do its share, or is another version of Dyno.",
         thresholds: &[],
-        make: |_| Made::not_checked("The run had no agents on other hosts."),
+        make: agents,
     },
     Check {
         number: 52,
@@ -108,6 +111,42 @@ const LENGTH: Threshold = Threshold {
 const SAME_S: f64 = 1e-3;
 /// What a quotient of times may lose to rounding, in samples.
 const ROUNDING: f64 = 1e-6;
+
+fn agents(view: &View) -> Made {
+    let summary = view.run.summary.as_ref();
+    let Some(summary) = summary.filter(|summary| !summary.agents.is_empty()) else {
+        return Made::not_checked("The run had one load generator.");
+    };
+    let found = &summary.agent_findings;
+    let with = |outcome: Outcome| {
+        let found = found.iter().filter(|finding| finding.outcome == outcome);
+        let found = found.map(|finding| text::sentence(&finding.evidence));
+        found.collect::<Vec<_>>()
+    };
+    let advice =
+        "The agents' own logs and hosts tell why; docs/fleet.md says what each finding is.";
+    let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
+    if !refused.is_empty() {
+        return Made::refuse(refused.join(" "), advice);
+    }
+    if !doubted.is_empty() {
+        return Made::doubt(doubted.join(" "), advice);
+    }
+    let agents = &summary.agents;
+    let worst =
+        |of: &dyn Fn(&AgentSummary) -> Option<f64>| agents.iter().filter_map(of).reduce(f64::max);
+    let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
+    let late = worst(&|agent| agent.late_ms);
+    Made::pass(format!(
+        "{} load generators: their intervals are all there and add up to their totals and the \
+         run's; clocks are known to {} ms, and the last one began {} ms late.",
+        agents.len(),
+        bound.map_or_else(|| "an unknown number of".to_owned(), text::plain),
+        late.map_or_else(|| "an unknown number of".to_owned(), text::plain),
+    ))
+    .with_some("clocks known to", bound, "ms")
+    .with_some("latest start", late, "ms")
+}
 
 fn cost(view: &View) -> Made {
     let Some(cores) = view.mean("observer.cpu") else {

@@ -296,7 +296,7 @@ impl<'a> View<'a> {
 
     /// Whether other load generators put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
-        let shard = self.drive().and_then(|drive| drive.shard);
+        let shard = self.drive().and_then(|drive| drive.shard.as_ref());
         shard.is_some_and(|shard| shard.of > 1)
     }
 

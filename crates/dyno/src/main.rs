@@ -5,6 +5,7 @@ mod background;
 mod commands;
 mod console;
 mod definitions;
+mod fleet;
 mod fold;
 mod input;
 mod live;

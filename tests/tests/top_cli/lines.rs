@@ -16,15 +16,21 @@ fn servers_have_a_line_each_interval() {
         let lines = output(&["--target", &url, "--interval", "200ms", "--count", "2"]).success();
         assert_eq!(lines.stdout.lines().count(), 3, "{kind}: {}", lines.stdout);
         assert_eq!(lines.stderr, "", "{kind}");
-        let told = objects(&["-T", &url, "--interval", "200ms", "--count", "2", "--json"]);
-        assert_eq!(told.len(), 2);
-        let figures = told[1]["figures"].as_object().unwrap();
+        let told = objects(&["-T", &url, "--interval", "200ms", "--count", "4", "--json"]);
+        assert_eq!(told.len(), 4);
         let (rate, least) = match kind {
             // Its own questions are some.
             Kind::Mariadb | Kind::Mysql => ("queries_per_s", 1.0),
             // Its sessions tell of theirs about once a second.
             Kind::Postgres => ("commits_per_s", 0.0),
         };
+        // A server that answers late on a busy host has no rate in that line.
+        let figures = told
+            .iter()
+            .rev()
+            .map(|one| one["figures"].as_object().unwrap());
+        let figures = figures.clone().find(|figures| figures[rate].is_number());
+        let figures = figures.unwrap_or_else(|| panic!("{kind}: no {rate} in {told:?}"));
         let rate = figures[rate].as_f64().unwrap();
         assert!(rate >= least, "{kind}: {figures:?}");
         assert!(figures["connected"].is_number(), "{kind}: {figures:?}");

@@ -1,10 +1,10 @@
 //! How a run is driven, and what its random numbers are.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::division::{Portion, Shard};
 use super::schedule::{LoadSchedule, Scheduled};
 
 /// How arrivals are spaced in an open loop.
@@ -121,68 +121,6 @@ impl Role {
     }
 }
 
-/// One of several load generators that share the sessions, arrivals and events of one run: each has
-/// every `of`th of them, so that together they are what one alone would be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Shard {
-    /// Which one, from 1.
-    pub number: u32,
-    /// How many there are.
-    pub of: u32,
-}
-
-impl Shard {
-    /// Reads `2/4`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/');
-        let numbers =
-            numbers.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        let Some((number, of)) = numbers else {
-            return Err(format!("'{text}' is no part of a whole such as 2/4"));
-        };
-        let shard = Self { number, of };
-        match shard.is_valid() {
-            true => Ok(shard),
-            false => Err(format!(
-                "'{text}': the parts of {of} are numbered from 1 to {of}"
-            )),
-        }
-    }
-
-    /// Whether there is such a part.
-    pub fn is_valid(self) -> bool {
-        (1..=self.of).contains(&self.number)
-    }
-
-    /// Whether it has what is counted as `index`, from 0.
-    pub fn has(self, index: u64) -> bool {
-        index % u64::from(self.of.max(1)) == self.first()
-    }
-
-    /// The first that it has, from 0.
-    pub fn first(self) -> u64 {
-        u64::from(self.number.saturating_sub(1))
-    }
-
-    /// How many it has of so many.
-    pub fn share(self, of_all: u64) -> u64 {
-        of_all
-            .saturating_sub(self.first())
-            .div_ceil(u64::from(self.of.max(1)))
-    }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
-    }
-}
-
 /// How a run is driven, apart from what it runs on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -262,34 +200,40 @@ impl Drive {
         schedule.filter(|schedule| schedule.of == Scheduled::Sessions)
     }
 
+    /// What of everything that is counted this load generator has, if it is one of several.
+    pub fn portion(&self) -> Option<Portion> {
+        self.shard.as_ref().and_then(Portion::of)
+    }
+
     /// What of it this load generator has, if it is one of several: its sessions, its events, its
     /// part of the arrivals.
     pub fn own(&self) -> Self {
         let mut own = self.clone();
-        let Some(shard) = self.shard else {
+        let Some(portion) = self.portion() else {
             return own;
         };
-        own.sessions = shard.share(self.sessions.into()) as u32;
+        let fraction = portion.fraction();
+        own.sessions = portion.count(self.sessions.into()) as u32;
         own.workers = self.workers.min(own.sessions);
-        own.events = self.events.map(|events| shard.share(events));
+        own.events = self.events.map(|events| portion.count(events));
         if let Some(open) = &mut own.open_loop {
-            open.per_second /= f64::from(shard.of.max(1));
+            open.per_second *= fraction;
         }
         if let Some(schedule) = &mut own.schedule
             && schedule.of == Scheduled::Rate
         {
             for part in &mut schedule.parts {
-                part.from /= f64::from(shard.of.max(1));
-                part.to /= f64::from(shard.of.max(1));
+                part.from *= fraction;
+                part.to *= fraction;
             }
         }
         let mut first = 0;
         for role in &mut own.roles {
             let end = first + u64::from(role.sessions);
-            role.sessions = (shard.share(end) - shard.share(first)) as u32;
+            role.sessions = (portion.count(end) - portion.count(first)) as u32;
             first = end;
             if let Some(pace) = role.pace.as_mut().filter(|pace| !pace.each) {
-                pace.arrivals.per_second /= f64::from(shard.of.max(1));
+                pace.arrivals.per_second *= fraction;
             }
         }
         own

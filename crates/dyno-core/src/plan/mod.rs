@@ -1,6 +1,7 @@
 //! A plan: everything a run needs to know, complete and printable before anything runs, kept with
 //! the run, and enough to run it again. It holds no secret.
 
+mod division;
 mod drive;
 mod option;
 mod schedule;
@@ -17,7 +18,8 @@ use crate::redact;
 use crate::target::TargetPlan;
 use drive::{optional_seconds, seconds};
 
-pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role, Shard};
+pub use division::{AGENTS_MAX, Division, DivisionError, Portion, Shard};
+pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role};
 pub use option::{OptionValue, as_object};
 pub use schedule::{LoadPart, LoadSchedule, LoadShape, PARTS_MAX, PlacedPart, Scheduled};
 

@@ -1,8 +1,10 @@
 use dyno_core::interval::Interval;
 
 use super::*;
-use crate::division::Share;
+use crate::division::Shard;
+use crate::message::Hello;
 use crate::message::Probe;
+use crate::names::{AgentName, RunId};
 
 const SECOND: u64 = 1_000_000_000;
 const BEGIN: u64 = 1_000 * SECOND;
@@ -14,6 +16,7 @@ fn agent() -> Agent {
         instance: 7,
         hello: Hello::default(),
         join_ns: 60 * SECOND,
+        linger_ns: LINGER_NS,
     };
     Agent::new(config, BEGIN, 5_000 * SECOND)
 }
@@ -36,7 +39,7 @@ fn assignment(plan: &str) -> Assignment {
     Assignment {
         plan: plan.to_owned(),
         plan_sha256: sha256("{}"),
-        share: Share {
+        share: Shard {
             number: 1,
             of: 1,
             weights: Vec::new(),

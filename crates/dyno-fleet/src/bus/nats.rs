@@ -4,8 +4,11 @@
 //! What agents measure goes into a stream, by numbered messages, of which the server keeps one
 //! each. Everything else is told again anyway, and is not kept.
 
+mod calls;
+
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -25,7 +28,10 @@ use tokio::time::{sleep, timeout};
 use super::{Bus, BusError, Incoming, WAITING_MAX};
 use crate::agent::Kept;
 use crate::names::{AgentName, Channel, RunId, Subject};
-use crate::server::inbox;
+use crate::server::{COORDINATOR, inbox};
+
+pub use calls::await_call;
+use calls::{call, subject_of};
 
 /// So long may it take to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -75,6 +81,7 @@ pub struct NatsConfig {
 enum Outgoing {
     Send(String, Vec<u8>),
     Keep(Kept),
+    Call(Vec<String>, Arc<AtomicBool>),
 }
 
 /// One end of the bus.
@@ -116,6 +123,12 @@ impl NatsBus {
             complaints,
             thread: Some(thread),
         })
+    }
+
+    /// Calls agents that wait on the bus for a run to take part in, until `wanted` is false.
+    pub fn call(&self, agents: &[AgentName], wanted: &Arc<AtomicBool>) -> Result<(), BusError> {
+        let subjects = agents.iter().map(subject_of).collect();
+        self.pass(Outgoing::Call(subjects, Arc::clone(wanted)))
     }
 
     /// What the server did not like, in its own words.
@@ -238,6 +251,10 @@ impl Worker {
                     let sent = keep(context.clone(), kept, self.forward.clone());
                     drop(tokio::spawn(sent));
                 }
+                Outgoing::Call(subjects, wanted) => {
+                    let run = self.config.run.to_string();
+                    drop(tokio::spawn(call(client.clone(), run, subjects, wanted)));
+                }
             }
         }
         let _ = timeout(CONFIRM_LIMIT, client.flush()).await;
@@ -281,13 +298,13 @@ impl Worker {
 
     fn options(&self) -> ConnectOptions {
         let whom = match &self.config.role {
-            Role::Coordinator => "",
+            Role::Coordinator => COORDINATOR,
             Role::Agent(agent) => agent.as_str(),
         };
         let (forward, complaints) = (self.forward.clone(), Arc::clone(&self.complaints));
         let options = ConnectOptions::with_nkey(self.config.key.expose().to_owned())
             .name(format!("dyno {} {whom}", self.config.run))
-            .custom_inbox_prefix(inbox(&self.config.run, whom))
+            .custom_inbox_prefix(inbox(whom))
             .ping_interval(PING)
             .reconnect_delay_callback(|attempt| RECONNECT[usize::from(attempt > 5)])
             .event_callback(move |event| {

@@ -88,6 +88,11 @@ impl Coordinator {
             Body::Pulse(pulse) => self.pulse(member, pulse, now),
             Body::Echo(echo) => self.echo(member, echo, now),
             Body::Record(record) => self.record(member, *record, now),
+            Body::Outcome(piece) if piece.attempt == self.attempts => {
+                let pieces = &mut self.members[member].pieces;
+                pieces.entry(piece.number).or_insert(piece.text);
+            }
+            Body::Outcome(_) => {}
             Body::Hello(_) | Body::Order(_) | Body::Probe(_) => {}
         }
     }

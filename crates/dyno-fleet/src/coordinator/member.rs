@@ -1,5 +1,7 @@
 //! What the coordinator knows of one agent.
 
+use std::collections::BTreeMap;
+
 use dyno_core::clock::Nanos;
 use dyno_core::interval::carries;
 
@@ -35,6 +37,8 @@ pub(super) struct Member {
     pub(super) joiner: Joiner,
     pub(super) end_joiner: Joiner,
     pub(super) total: Option<Total>,
+    /// The pieces of what its load came to that are there.
+    pub(super) pieces: BTreeMap<u32, String>,
     /// How long after the common start its load began by its own clock, in nanoseconds.
     pub(super) late_ns: Option<i64>,
     pub(super) lost: bool,
@@ -49,6 +53,8 @@ pub(super) struct Member {
 pub(super) struct Total {
     pub(super) end: End,
     pub(super) intervals: u64,
+    /// How many pieces there are of what its load came to.
+    pub(super) pieces: u32,
     pub(super) sums: Sums,
     /// Medians and 99th percentiles of service times in nanoseconds, where samples carry them.
     pub(super) p50_ns: Option<u64>,
@@ -64,6 +70,7 @@ impl Total {
         Self {
             end,
             intervals: record.seq,
+            pieces: record.pieces,
             sums: Sums::of(&record.interval),
             p50_ns: percentile(50.0),
             p99_ns: percentile(99.0),
@@ -103,11 +110,18 @@ impl Member {
             joiner: Joiner::default(),
             end_joiner: Joiner::default(),
             total: None,
+            pieces: BTreeMap::new(),
             late_ns: None,
             lost: false,
             holes: Vec::new(),
             strange: 0,
         }
+    }
+
+    /// Whether it has told its totals and what its load came to.
+    pub(super) fn has_told(&self) -> bool {
+        let total = self.total.as_ref();
+        total.is_some_and(|total| self.pieces.len() == total.pieces as usize)
     }
 
     /// Whether it has followed its last order.

@@ -120,8 +120,7 @@ impl Coordinator {
         for member in 0..self.members.len() {
             let silence = now.saturating_sub(self.members[member].heard_at);
             // One that has told all has nothing more to say, nor has one that never came.
-            let told =
-                self.members[member].total.is_some() || self.members[member].instance.is_none();
+            let told = self.members[member].has_told() || self.members[member].instance.is_none();
             if self.members[member].lost || told || silence <= self.config.limits.lost_ns {
                 continue;
             }
@@ -310,7 +309,7 @@ impl Coordinator {
         let owing = |(index, member): (usize, &super::Member)| {
             let all = merger.is_some_and(|merger| merger.has_all_of(index));
             let quiet = match member.has_begun() {
-                true => member.total.is_some() && all,
+                true => member.has_told() && all,
                 // It was to stop before it began, or never came.
                 false => member.instance.is_none() || member.confirmed(),
             };

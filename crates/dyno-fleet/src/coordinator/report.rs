@@ -24,6 +24,8 @@ const LATE_NS_DOUBT: i64 = 10_000_000;
 const EVENTS_UNEQUAL: f64 = 0.1;
 /// And if their 99th percentiles are within so much of the median agent's.
 const P99_UNEQUAL: f64 = 1.5;
+/// Less than this is what waking a thread may take on one host and not on another.
+const P99_DIFFERENCE_NS: u64 = 1_000_000;
 /// With fewer events than this, chance makes agents differ.
 const EVENTS_MIN: u64 = 10_000;
 
@@ -55,6 +57,9 @@ pub struct AgentReport {
     pub apart: Sums,
     /// How many intervals it made, as it said in the end.
     pub intervals: Option<u64>,
+    /// What its load came to, as [`unpack`](crate::message::unpack) takes it; `None` where it did
+    /// not tell, or was lost.
+    pub outcome: Option<Vec<String>>,
     /// How its load ended; `None` where it did not tell.
     pub end: Option<End>,
     /// Whether it was lost.
@@ -112,6 +117,8 @@ impl Coordinator {
             sums: merger.map(|merger| merger.sums(index)).unwrap_or_default(),
             apart: merger.map(|merger| merger.apart(index)).unwrap_or_default(),
             intervals: total.map(|total| total.intervals),
+            outcome: (member.has_told() && !member.lost && !member.pieces.is_empty())
+                .then(|| member.pieces.values().cloned().collect()),
             end: total.map(|total| total.end),
             lost: member.lost,
             late_ns: late(member),
@@ -265,6 +272,7 @@ impl Coordinator {
                 .as_ref()
                 .and_then(|total| total.p99_ns);
             if let (Some(p99), Some(median)) = (p99, median)
+                && p99.abs_diff(median) >= P99_DIFFERENCE_NS
                 && (p99 as f64 > median as f64 * P99_UNEQUAL
                     || (p99 as f64) < median as f64 / P99_UNEQUAL)
             {

@@ -127,6 +127,7 @@ impl Bench {
             parts: 1,
             end,
             attempt: 1,
+            pieces: 0,
             late_ns: None,
             interval,
         };

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::outcome::{PIECE_BYTES_MAX, PIECES_MAX};
 use super::parts::{OPERATIONS_PER_PART_MAX, PARTS_MAX};
 use super::{Body, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
 use crate::names::{Channel, Subject};
@@ -130,9 +131,20 @@ pub(super) fn check_content(body: &Body) -> Result<(), String> {
         }
         Body::Pulse(pulse) => short(&pulse.why),
         Body::Echo(_) | Body::Probe(_) => Ok(()),
+        Body::Outcome(piece) => match piece.number < PIECES_MAX {
+            true if piece.text.len() <= PIECE_BYTES_MAX => Ok(()),
+            _ => Err(format!(
+                "piece {} of {} bytes",
+                piece.number,
+                piece.text.len()
+            )),
+        },
         Body::Record(record) => {
             if !(1..=PARTS_MAX).contains(&record.parts) || record.part >= record.parts {
                 return Err(format!("part {} of {}", record.part, record.parts));
+            }
+            if record.pieces > PIECES_MAX {
+                return Err(format!("{} pieces", record.pieces));
             }
             let interval = &record.interval;
             list("endpoints", interval.endpoints.len())?;

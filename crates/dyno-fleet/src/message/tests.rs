@@ -28,6 +28,7 @@ fn record(operations: usize, values: usize) -> Record {
         parts: 1,
         end: None,
         attempt: 1,
+        pieces: 0,
         late_ns: None,
         interval: Interval {
             index: 3,
@@ -48,7 +49,7 @@ fn bodies() -> Vec<Body> {
     let assignment = Assignment {
         plan: "{}".to_owned(),
         plan_sha256: String::new(),
-        share: Share {
+        share: Shard {
             number: 1,
             of: 2,
             weights: vec![1, 3],
@@ -74,6 +75,11 @@ fn bodies() -> Vec<Body> {
             end: Some(End::Completed),
             ..record(0, 0)
         })),
+        Body::Outcome(Piece {
+            attempt: 1,
+            number: 0,
+            text: "e30".to_owned(),
+        }),
         order(Task::Wait),
         order(Task::Prepare(assignment)),
         order(Task::Arm {

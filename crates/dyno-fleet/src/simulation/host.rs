@@ -7,7 +7,7 @@ use dyno_core::rand::Stream;
 use dyno_core::states::{SessionState, SessionStates};
 
 use super::{EPOCH_NS, HostEnd, Scenario, Setup};
-use crate::agent::{Action, Agent, AgentConfig, Command};
+use crate::agent::{Action, Agent, AgentConfig, Command, LINGER_NS};
 use crate::bus::simulated::SimulatedBus;
 use crate::bus::{Bus as _, Incoming};
 use crate::message::{End, Hello, Message, PROTOCOL, Stage};
@@ -114,6 +114,7 @@ impl Host {
                 ..Hello::default()
             },
             join_ns: scenario.config.limits.gather_ns,
+            linger_ns: LINGER_NS,
         };
         let twin = AgentConfig {
             instance: 1_000_000 + index as u64,

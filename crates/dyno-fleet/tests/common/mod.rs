@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::interval::Interval;
-use dyno_fleet::agent::{Agent, AgentConfig, Command, Exit};
+use dyno_fleet::agent::{Agent, AgentConfig, Command, Exit, LINGER_NS};
 use dyno_fleet::bus::{Bus, BusError};
 use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Report};
 use dyno_fleet::division::Division;
@@ -63,6 +63,7 @@ pub fn agent<B: Bus>(
             ..Hello::default()
         },
         join_ns: 20_000_000_000,
+        linger_ns: LINGER_NS,
     };
     spawn(move || {
         let mut bus = connect();

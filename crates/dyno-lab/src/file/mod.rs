@@ -18,8 +18,8 @@ pub use level::{Bundle, Level};
 pub use prices::{Monthly, Price, Prices};
 pub use reports::{Check, Claim, Disturb, Plot, PlotKind, Probe, Sql, Table, TableKind};
 pub use types::{
-    Applies, Cache, Data, Design, Experiment, Explain, Factor, Load, LoadedBy, Observe, Order,
-    PageCache, Quiet, Reset, ResetData, Server, Settle, Topology, Values, Where,
+    Agents, Applies, Cache, Data, Design, Experiment, Explain, Factor, Load, LoadedBy, Observe,
+    Order, PageCache, Quiet, Reset, ResetData, Server, Settle, Topology, Values, Where,
 };
 pub use values::{OneOrMany, Rate, Scalar, Size, Time};
 

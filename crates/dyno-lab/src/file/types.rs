@@ -49,6 +49,8 @@ pub struct Experiment {
     /// What is observed beside the usual.
     #[serde(default)]
     pub observe: Observe,
+    /// The load generators that share each trial's load; without any it is this process.
+    pub agents: Option<Agents>,
     /// Small operations at a fixed rate.
     #[serde(default, rename = "probe")]
     pub probes: Vec<Probe>,
@@ -81,6 +83,49 @@ pub struct Experiment {
     /// Whether it was read in one of its scales.
     #[serde(skip)]
     pub is_scaled: bool,
+}
+
+/// The load generators that share the load of each trial, as `dyno run` has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agents {
+    /// Who they are: `local:2`, `ssh:gen1`, `ssh:gen2=3` with three parts, or the names of those
+    /// that join the bus.
+    pub hosts: Vec<String>,
+    /// `fail` or `degrade`: what becomes of a trial that loses one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_loss: Option<String>,
+    /// How Dyno is called on other hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The NATS server that agents join, its key, and the authority of its certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
+    /// The coordinator's key on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_key: Option<String>,
+    /// The authority of its certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_ca: Option<String>,
+}
+
+impl Agents {
+    /// The options of `dyno run` that say the same.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("agents", self.hosts.join(","))];
+        let others = [
+            ("on-agent-loss", &self.on_loss),
+            ("agent-command", &self.command),
+            ("bus", &self.bus),
+            ("bus-key", &self.bus_key),
+            ("bus-ca", &self.bus_ca),
+        ];
+        let given = others
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)));
+        options.extend(given);
+        options
+    }
 }
 
 /// What is observed beside the usual: all else is, once a second.

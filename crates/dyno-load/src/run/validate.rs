@@ -21,7 +21,7 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
             drive.sessions
         )));
     }
-    if let Some(shard) = drive.shard
+    if let Some(shard) = &drive.shard
         && (!shard.is_valid() || drive.own().sessions == 0)
     {
         return Err(LoadError::Config(format!(

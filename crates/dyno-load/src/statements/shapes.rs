@@ -8,6 +8,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::db::{Outcome, OutcomeKind, Param, PipedResult, StatementId, TransactionStep};
 use dyno_core::interval::Latencies;
 use dyno_core::session::Request;
+use serde::{Deserialize, Serialize};
 
 use super::examples;
 use super::literals::{Literals, shape};
@@ -20,7 +21,7 @@ const TEXTS_MAX: usize = 65_536;
 const OTHERS: &str = "other statements";
 
 /// What statements of one shape did within the measurement.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ShapeFigures {
     /// The statement with `?` for values and `N` for numbers at the end of names.
     pub shape: Box<str>,
@@ -33,7 +34,18 @@ pub struct ShapeFigures {
     /// The first of them with its values, if it is not too long.
     pub example: Option<Box<str>>,
     /// The text that was prepared.
-    prepared: Option<Box<str>>,
+    #[serde(skip)]
+    pub(crate) prepared: Option<Box<str>>,
+}
+
+impl ShapeFigures {
+    /// Adds those of the same shape.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.errors += other.errors;
+        self.rows += other.rows;
+        self.latencies.merge(&other.latencies);
+        self.example = self.example.take().or(other.example);
+    }
 }
 
 /// The shapes that a worker has met.
@@ -180,11 +192,7 @@ impl Shapes {
     pub(crate) fn merge(&mut self, other: Self) {
         for theirs in other.figures {
             let place = self.place(theirs.shape.clone());
-            let own = &mut self.figures[place as usize];
-            own.errors += theirs.errors;
-            own.rows += theirs.rows;
-            own.latencies.merge(&theirs.latencies);
-            own.example = own.example.take().or(theirs.example);
+            self.figures[place as usize].merge(theirs);
         }
     }
 

@@ -400,6 +400,7 @@ pub fn config(drive: Drive, server: Server) -> RunConfig {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 0,
+        gate: None,
         shapes: None,
     }
 }

@@ -6,6 +6,7 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
 use super::find::{processes, stat_of};
+use crate::helpers;
 use crate::host::ticks_per_s;
 
 /// So many are named, and none that used less than this of a core.
@@ -55,9 +56,10 @@ impl Others {
 
     /// Looks at who uses CPUs, so that those are known that end before the run does.
     fn look(&mut self, server: Option<i32>) {
-        let own = std::process::id() as i32;
+        let mut own = helpers::processes();
+        own.push(std::process::id() as i32);
         for pid in processes().take(PROCESSES_MAX) {
-            let Some(stat) = stat_of(pid).filter(|_| pid != own) else {
+            let Some(stat) = stat_of(pid).filter(|_| !own.contains(&pid)) else {
                 continue;
             };
             if Some(pid) == server || Some(stat.parent) == server {

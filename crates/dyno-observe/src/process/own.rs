@@ -1,8 +1,15 @@
 //! Dyno's own process.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+
 use super::PidStat;
+use super::find::stat_of;
+use crate::helpers;
+use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{KeptFile, named_numbers};
 
@@ -23,6 +30,9 @@ pub(crate) struct Own {
     minor: Rate,
     major: Rate,
     cores: Option<f64>,
+    /// CPU time of the helpers in ticks, and when it was read.
+    helpers_ticks: HashMap<i32, f64>,
+    helpers_at: Nanos,
 }
 
 impl Own {
@@ -44,6 +54,8 @@ impl Own {
             minor: rate("client.page_faults.minor"),
             major: rate("client.page_faults.major"),
             cores: None,
+            helpers_ticks: HashMap::new(),
+            helpers_at: 0,
         }
     }
 
@@ -58,7 +70,10 @@ impl Own {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let user = self.user.put(recorder, seconds(usage.ru_utime));
         let system = self.system.put(recorder, seconds(usage.ru_stime));
-        self.cores = user.zip(system).map(|(user, system)| user + system);
+        let helpers = self.helpers_cores();
+        self.cores = user
+            .zip(system)
+            .map(|(user, system)| user + system + helpers);
         self.voluntary.put(recorder, usage.ru_nvcsw as f64);
         self.involuntary.put(recorder, usage.ru_nivcsw as f64);
         self.minor.put(recorder, usage.ru_minflt as f64);
@@ -76,7 +91,27 @@ impl Own {
         self.samples += 1;
     }
 
-    /// CPU time per second since the sample before.
+    /// CPU time per second of the helpers since the sample before. One that was not there then, or
+    /// is not any more, has none.
+    fn helpers_cores(&mut self) -> f64 {
+        let now = Clock.now();
+        let seconds = now.saturating_sub(self.helpers_at) as f64 / 1e9;
+        let ticks = helpers::processes().into_iter().filter_map(|pid| {
+            let stat = stat_of(pid)?;
+            Some((pid, stat.user_ticks + stat.system_ticks))
+        });
+        let ticks: HashMap<i32, f64> = ticks.collect();
+        let used = |(pid, ticks): (&i32, &f64)| Some(ticks - self.helpers_ticks.get(pid)?);
+        let used: f64 = ticks.iter().filter_map(used).sum();
+        self.helpers_ticks = ticks;
+        self.helpers_at = now;
+        match seconds > 0.0 {
+            true => used / ticks_per_s() / seconds,
+            false => 0.0,
+        }
+    }
+
+    /// CPU time per second since the sample before, the helpers' included.
     pub(crate) fn cores(&self) -> Option<f64> {
         self.cores
     }

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::find::processes;
+use crate::helpers;
 use crate::text::{lines, names_in, of_process, whole, words};
 
 /// The other end of a connection.
@@ -146,12 +147,18 @@ pub(crate) fn ports_of(socket: RawFd) -> Option<(u16, u16)> {
     }
 }
 
-/// The ports from which this process has connections to such a port, those of all its threads'
-/// tables of descriptors.
+/// The ports from which this process and its helpers have connections to such a port, those of all
+/// threads' tables of descriptors.
 pub(crate) fn own_ports(peer: u16) -> HashSet<u16> {
     let mut inodes = HashSet::new();
-    for tid in names_in("/proc/self/task") {
-        let folder = Path::new("/proc/self/task").join(tid).join("fd");
+    let helpers = helpers::processes().into_iter();
+    let all = helpers.map(|pid| of_process(pid, "task"));
+    let all = all.chain([PathBuf::from("/proc/self/task")]);
+    let folders = all.flat_map(|tasks| {
+        let threads = names_in(&tasks).into_iter();
+        threads.map(move |tid| tasks.join(tid).join("fd"))
+    });
+    for folder in folders {
         for name in names_in(&folder) {
             let link = std::fs::read_link(folder.join(name)).unwrap_or_default();
             let link = link.to_string_lossy();

@@ -7,6 +7,7 @@
 use dyno_core::record::{Cost, RunRecord};
 use dyno_verdict::{Cell, Comparison};
 
+mod agents;
 #[cfg(test)]
 #[cfg(feature = "browser")]
 mod browser;
@@ -164,6 +165,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     loops::write(page, view);
     machine::write(page, view);
     operations::write(page, view);
+    agents::write(page, view);
     statements::write(page, view);
     ledger::write(page, view);
     host::write(page, view);

@@ -97,7 +97,7 @@ fn fact(page: &mut Page, name: &str, value: &str) {
 fn drive_facts(page: &mut Page, drive: &Drive) {
     let seconds = |duration: std::time::Duration| number::length(duration.as_secs_f64());
     fact(page, "Sessions", &number::thousands(drive.sessions.into()));
-    if let Some(shard) = drive.shard {
+    if let Some(shard) = &drive.shard {
         let text = format!("{} of {}", shard.number, shard.of);
         fact(page, "Load generator", &text);
     }

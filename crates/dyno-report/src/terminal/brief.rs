@@ -10,7 +10,7 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{latency, operations, parts, reported, roles, sections, statements, verdict};
+use super::{agents, latency, operations, parts, reported, roles, sections, statements, verdict};
 use crate::number::{self, length, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
@@ -47,6 +47,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
     roles::section(run, &mut page);
+    agents::section(run, &mut page);
     operations::section(run, &mut page);
     statements::section(run, false, &mut page);
     reported::figures(run, &mut page);

@@ -1,6 +1,7 @@
 //! What a person reads in a terminal.
 
 mod advice;
+mod agents;
 mod brief;
 mod compare;
 mod facts;
@@ -75,6 +76,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     latency::section(run, &mut page);
     page.blank();
     roles::section(run, &mut page);
+    agents::section(run, &mut page);
     page.blank();
     sections::machine(run, &mut page);
     page.blank();

@@ -75,7 +75,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if own {
         load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
     }
-    if let Some(shard) = drive.shard {
+    if let Some(shard) = &drive.shard {
         load += &format!(", load generator {} of {}", shard.number, shard.of);
     }
     load += ", ";
@@ -90,7 +90,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
                 Some(schedule) => schedule.short(),
                 None => format!("{} /s", plain(open.per_second)),
             };
-            load += &match drive.shard.filter(|shard| shard.of > 1) {
+            load += &match drive.shard.as_ref().filter(|shard| shard.of > 1) {
                 None => format!("open loop, {arrivals} arrivals at {at}"),
                 Some(_) => format!("open loop, its part of {arrivals} arrivals: {at}"),
             };

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use dyno_core::Target;
 use dyno_core::db::{Connector, ErrorKind, Family};
-use dyno_core::plan::{Drive, OptionValue, RandPlan, Role, Shard};
+use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
     Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase,
@@ -132,7 +132,8 @@ struct Shared {
 
 impl Shared {
     fn new(drive: &Drive) -> Self {
-        let first = drive.shard.map_or(0, Shard::first);
+        let first = drive.shard.as_ref();
+        let first = first.map_or(0, |shard| u64::from(shard.number.saturating_sub(1)));
         Self {
             barrier: Arc::new(Barrier::new(drive.sessions)),
             progress: Arc::default(),
@@ -291,6 +292,8 @@ impl Loaded {
             description,
             connector,
             stop,
+            gate: None,
+            beside: None,
             main,
             shared,
         })
@@ -357,7 +360,7 @@ fn host_config(
         barrier: Arc::clone(&shared.barrier),
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),
-        unique_step: job.drive.shard.map_or(1, |shard| shard.of.into()),
+        unique_step: job.drive.shard.as_ref().map_or(1, |shard| shard.of.into()),
         driver_used: Arc::clone(&shared.driver_used),
         declared: declared.cloned(),
         plays_roles: !job.drive.roles.is_empty(),

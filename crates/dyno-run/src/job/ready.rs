@@ -10,14 +10,15 @@ use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{
-    Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel, StopSignal,
-    ensure_descriptors,
+    Counted, Gate, Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel,
+    StopSignal, ensure_descriptors,
 };
 use dyno_script::{Description, Host, LoadProgress, Phase, ScriptReport, Stat};
 
 use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
 use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
+use crate::recording::Beside;
 
 /// Descriptors that the process needs besides its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -38,6 +39,11 @@ pub struct Ready {
     pub connector: Option<Arc<dyn Connector>>,
     /// Ends it early.
     pub stop: Arc<StopSignal>,
+    /// It makes a part of a run's load: when its sessions begin. What is done once for all of the
+    /// run somebody else does.
+    pub gate: Option<Gate>,
+    /// Who observes the server from its own host, for the next run.
+    pub beside: Option<Beside>,
     pub(super) main: Main,
     pub(super) shared: Shared,
 }
@@ -280,6 +286,29 @@ impl Ready {
         self.shared.ledger.sums()
     }
 
+    /// What the sessions counted for the run as a whole.
+    pub(crate) fn counted(&self) -> Counted {
+        let sums = self.sums().into_iter();
+        Counted {
+            sums: sums
+                .map(|sum| [sum.kept, sum.unknown_low, sum.unknown_high])
+                .collect(),
+            numbers: self.shared.numbers.sums(),
+        }
+    }
+
+    /// Takes what sessions of other load generators counted.
+    pub(crate) fn count(&self, counted: &Counted) {
+        let sum = |[kept, unknown_low, unknown_high]: &[i128; 3]| dyno_script::Sum {
+            kept: *kept,
+            unknown_low: *unknown_low,
+            unknown_high: *unknown_high,
+        };
+        let sums: Vec<_> = counted.sums.iter().map(sum).collect();
+        self.shared.ledger.add(&sums);
+        self.shared.numbers.add(&counted.numbers);
+    }
+
     /// What the script's `ledger()`, or its `full_ledger()` if the `whole` is wanted and there is
     /// one, reads from the database, as (sum, name in the database, value); `None` where the script
     /// has no such function.
@@ -401,12 +430,16 @@ impl Ready {
         // Observers keep files of each of the server's processes open.
         let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);
         ensure_descriptors(needed + DESCRIPTORS_SPARE, useful + DESCRIPTORS_SPARE)?;
+        if self.gate.is_some() {
+            self.shared.numbers.part();
+        }
         let config = RunConfig {
             drive: self.job.drive.clone(),
             connector: self.connector.clone(),
             stop: Arc::clone(&self.stop),
             entry,
             operations: self.description.declared.operations.len(),
+            gate: self.gate.clone(),
             shapes: self.job.shapes.then(|| self.literals()),
         };
         let source = match (&self.main, &self.job.work) {

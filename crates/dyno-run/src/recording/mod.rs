@@ -13,6 +13,7 @@ mod tables;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
-use dyno_observe::{Config, Cost, Observers};
+use dyno_observe::{Config, Cost, Observation, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
@@ -59,12 +60,21 @@ impl Outputs {
     }
 }
 
+/// An observer of the server on the server's own host.
+pub struct Beside {
+    /// What it sees, on this host's clock. It ends with the observer.
+    pub observations: Receiver<Observation>,
+    /// Ends it.
+    pub end: Box<dyn FnOnce() + Send>,
+}
+
 /// A run that is being recorded and observed.
 pub struct Recording {
     wanted: RecordPlan,
     outputs: Arc<Outputs>,
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<Seen>)>,
+    beside: Option<(Box<dyn FnOnce() + Send>, JoinHandle<Seen>)>,
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
@@ -85,11 +95,7 @@ impl Recording {
         for waiver in &mut wanted.waivers {
             waiver.reason = redact::text(&waiver.reason);
         }
-        let row_counts = match rows::count(ready, request, wanted.claim) {
-            Err(error) if !wanted.force => return Err(error),
-            counted => counted.unwrap_or_default(),
-        };
-        preflight::check(ready, &wanted, &row_counts)?;
+        let row_counts = rows_of(ready, request)?;
         let head = head::head(&ready.job, request);
         let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
         sinks.each(|sink| sink.head(&head));
@@ -121,12 +127,30 @@ impl Recording {
             outputs,
             origin,
             observers,
+            beside: None,
             context,
             operations: ready.description.declared.operations.clone(),
             sessions,
             password: target.and_then(|target| target.password.clone()),
             hidden,
         })
+    }
+
+    /// Takes what an observer on the server's own host sees, too.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn watch(&mut self, beside: Beside) -> Result<()> {
+        let forwarder = observing::forward(
+            beside.observations,
+            Arc::clone(&self.outputs),
+            Arc::clone(&self.origin),
+            Arc::clone(&self.hidden),
+            false,
+        );
+        let forwarder = forwarder.context("cannot start the thread that takes observations")?;
+        self.beside = Some((beside.end, forwarder));
+        Ok(())
     }
 
     /// Looks up the calibration, or makes one: once `init()` has found what it needs, because it
@@ -235,6 +259,11 @@ impl Recording {
 
     /// Ends the observers: what they cost, and which tables they saw.
     fn still(&mut self) -> (Option<Cost>, Seen) {
+        if let Some((end, forwarder)) = self.beside.take() {
+            end();
+            // One that broke down has handed over what it could.
+            let _ = forwarder.join();
+        }
         let Some((observers, forwarder)) = self.observers.take() else {
             return (None, Seen::default());
         };
@@ -286,6 +315,21 @@ impl Recording {
     }
 }
 
+/// The rows of the tables, once nothing is known that would refuse the run. Of a part of a run
+/// others look.
+fn rows_of(ready: &Ready, request: &RunRequest) -> Result<Vec<dyno_verdict::RowCount>> {
+    if ready.gate.is_some() {
+        return Ok(Vec::new());
+    }
+    let wanted = &request.plan.record;
+    let counted = match rows::count(ready, request, wanted.claim) {
+        Err(error) if !wanted.force => return Err(error),
+        counted => counted.unwrap_or_default(),
+    };
+    preflight::check(ready, wanted, &counted)?;
+    Ok(counted)
+}
+
 fn observe(
     wanted: &RecordPlan,
     ready: &Ready,
@@ -298,9 +342,11 @@ fn observe(
         true => PathBuf::from("."),
         false => folder.to_owned(),
     });
+    // One who makes a part of a run's load looks at the own host only.
+    let whole = ready.gate.is_none();
     let config = Config {
-        target: ready.job.target.clone(),
-        connector: ready.connector.clone(),
+        target: ready.job.target.clone().filter(|_| whole),
+        connector: ready.connector.clone().filter(|_| whole),
         period: PERIOD,
         results_directory: folder,
         ..Config::default()
@@ -311,6 +357,7 @@ fn observe(
         Arc::clone(outputs),
         Arc::clone(origin),
         hidden,
+        ready.beside.is_some(),
     )
     .context("cannot start the thread that takes the observations")?;
     Ok((observers, forwarder))
@@ -385,7 +432,6 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {
-    let workers = outcome.workers.len().max(1) as u32;
     let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
     let idle = |idle: &IdleTime| {
         (idle.length_ns() > 0).then(|| IdleSpan {
@@ -397,8 +443,7 @@ fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {
     };
     let share = |session: &dyno_load::SessionTotals| SessionShare {
         session: session.tid,
-        // Sessions are dealt to workers in turn.
-        worker: session.tid % workers,
+        worker: session.worker,
         events: session.events,
         busy_s: session.busy_ns as f64 / 1e9,
         state: Some(session.state),

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use dyno_core::clock::Nanos;
-use dyno_core::record::Event;
+use dyno_core::record::{Event, NotObserved, SeriesKey};
 use dyno_observe::Observation;
 
 use super::Outputs;
@@ -17,7 +17,8 @@ use super::tables::Seen;
 pub type Origin = Arc<AtomicU64>;
 
 /// Hands observations over on a thread of its own until their source ends. What it heard of tables
-/// is its answer.
+/// is its answer. Where the server is `seen_elsewhere`, from its own host, it is no gap that it
+/// cannot be seen from here.
 ///
 /// # Errors
 /// There is no room for a thread.
@@ -26,6 +27,7 @@ pub fn forward(
     outputs: Arc<Outputs>,
     origin: Origin,
     hidden: Arc<Hidden>,
+    seen_elsewhere: bool,
 ) -> std::io::Result<JoinHandle<Seen>> {
     std::thread::Builder::new()
         .name("dyno-observed".to_owned())
@@ -34,6 +36,7 @@ pub fn forward(
                 outputs,
                 origin,
                 early: Vec::new(),
+                seen_elsewhere,
                 tables: Seen::default(),
             };
             while let Ok(first) = observations.recv() {
@@ -56,6 +59,24 @@ struct Forwarder {
     /// time to connect in, and a sample comes once a second, so that these are few.
     early: Vec<Observation>,
     tables: Seen,
+    seen_elsewhere: bool,
+}
+
+/// Whether it is a series of the server's process or its files.
+fn is_servers(key: &SeriesKey) -> bool {
+    key.name.starts_with("server.") || key.name.starts_with("data.")
+}
+
+/// Whether it is about the server's process or its files.
+fn is_of_server(gap: &NotObserved) -> bool {
+    const OF_SERVER: [&str; 5] = [
+        "server.cpu",
+        "server.memory",
+        "server.io",
+        "server.threads",
+        "data",
+    ];
+    OF_SERVER.contains(&gap.what.as_str())
 }
 
 impl Forwarder {
@@ -64,6 +85,8 @@ impl Forwarder {
         let mut settings = [Vec::new(), Vec::new()];
         for observation in batch {
             match observation {
+                // Who sees it there tells it.
+                Observation::Series { key, .. } if self.seen_elsewhere && is_servers(&key) => {}
                 Observation::Series { id, key, kind } => {
                     self.outputs.each(|sink| sink.series(id, &key, kind));
                 }
@@ -76,6 +99,7 @@ impl Forwarder {
                     value,
                     at_end,
                 } => settings[usize::from(at_end)].push((name, value)),
+                Observation::NotObserved(gap) if self.seen_elsewhere && is_of_server(&gap) => {}
                 Observation::NotObserved(gap) => {
                     self.outputs.each(|sink| sink.not_observed(&gap));
                 }

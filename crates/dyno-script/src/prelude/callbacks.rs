@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use mlua::{Lua, Table, Value};
 
-use crate::config::{HostConfig, SHARED_NUMBERS_MAX};
+use crate::config::{Across, HostConfig, SHARED_NUMBERS_MAX};
 use crate::failure::Failure;
 use crate::{bulk, options, reported, source};
 
@@ -109,9 +109,13 @@ fn shared(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> 
     let numbers = Arc::clone(&config.shared);
     api.set(
         "shared_numbers",
-        lua.create_function(move |_, (name, count): (String, f64)| {
+        lua.create_function(move |_, (name, count, across): (String, f64, String)| {
+            let across = Across::of(&across);
+            if across == Across::Refused && numbers.are_apart() {
+                return Ok((usize::MAX, 0.0));
+            }
             // A cast brings what is too large for any memory to the largest number there is.
-            let named = numbers.named(&name, count as usize);
+            let named = numbers.named(&name, count as usize, across);
             // Addresses of user space fit a double exactly.
             Ok(named.map_or((0, SHARED_NUMBERS_MAX as f64), |named| {
                 (named.len(), named.as_ptr() as usize as f64)

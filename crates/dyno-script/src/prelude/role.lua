@@ -132,12 +132,19 @@ end
 local Shared = {}
 local shared_meta = { __index = Shared }
 
-function dyno.shared(name, count)
+function dyno.shared(name, count, across)
   if type(name) ~= "string" or not whole(count or 1) or count == 0 then
     error("dyno.shared(): a name and how many numbers", 2)
   end
   count = count or 1
-  local known, address = P.shared_numbers(name, count)
+  if across ~= nil and across ~= "each" and across ~= "sum" then
+    error("dyno.shared(): several load generators have 'each' their own, or the 'sum' at the end", 2)
+  end
+  local known, address = P.shared_numbers(name, count, across or "")
+  if known > 2 ^ 53 then
+    error(("dyno.shared(): sessions of several load generators cannot share '%s'; run the script "
+      .. "on one"):format(name), 2)
+  end
   if known == 0 then
     error(("dyno.shared(): no room for '%s' of %.0f numbers: a run has at most %.0f in all")
       :format(name, count, address), 2)

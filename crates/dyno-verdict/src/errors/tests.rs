@@ -247,7 +247,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     assert!((read - 0.5).abs() < 0.05, "{read}");
     // Of a load that others share, neither tells anything.
     let drive = summary(&mut run).drive.as_mut().unwrap();
-    drive.shard = Some(Shard { number: 1, of: 3 });
+    drive.shard = Some(Shard::equal(1, 3));
     run.head.drive = None;
     let counted = made(&run, &context, "server-counters");
     assert_eq!(counted.outcome, NotChecked, "{}", counted.evidence);

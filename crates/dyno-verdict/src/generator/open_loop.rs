@@ -338,12 +338,11 @@ fn arrivals(view: &View) -> Made {
             text::plain(mean)
         ));
     }
-    let part = view.drive().and_then(|drive| drive.shard);
+    let part = view.drive().and_then(|drive| drive.shard.as_ref());
     match (open.arrivals, part) {
         (Arrivals::Poisson, Some(part)) if part.of > 1 => Made::not_checked(format!(
-            "This load generator has one in {} of Poisson's arrivals, in turn, which are more \
-             even than Poisson's.",
-            part.of
+            "This load generator has the part {part} of Poisson's arrivals, in turn, which are \
+             more even than Poisson's."
         )),
         (Arrivals::Poisson, _) => poisson(&counts, mean),
         (Arrivals::Constant, _) => constant(&counts, mean),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled, Shard};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Portion, Scheduled, Shard};
 use dyno_core::units;
 use dyno_load::{RATE_MAX, SESSIONS_MAX};
 
@@ -170,6 +170,11 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     let Some(text) = parsed.value("shard") else {
         return Ok(None);
     };
+    if parsed.has("agents") {
+        return Err(usage(
+            "--shard means nothing with --agents: each agent is given its part",
+        ));
+    }
     let shard = Shard::parse(text).map_err(|error| usage(format!("--shard: {error}")))?;
     // 0 is another one each time.
     if settings::count(parsed, "seed", 0)? == 0 {
@@ -178,7 +183,8 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
              part",
         ));
     }
-    if sessions < shard.of {
+    let portion = Portion::of(&shard);
+    if portion.is_none_or(|own| own.count(sessions.into()) == 0) {
         return Err(usage(format!(
             "--shard {shard}: {sessions} session(s) cannot be shared by {} load generators; \
              --sessions says how many they have together",

@@ -1,7 +1,9 @@
 //! Which of the options of `dyno run` mean something to the other commands on workloads.
 
 use anyhow::Result;
+use dyno_run::Loaded;
 
+use super::host;
 use crate::definitions::{RUN, means_something};
 use crate::options::{Grammar, Opt, Parsed, help};
 use crate::settings::usage;
@@ -34,4 +36,46 @@ pub fn options_help(command: &str) -> String {
     let options = RUN.iter().filter(|opt| means_something(command, opt));
     let options: Vec<Opt> = options.copied().collect();
     help(&options, Grammar::Dyno)
+}
+
+/// The help of a command on a workload, with the workload's own options.
+pub fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
+    let description = &loaded.description;
+    let test = loaded.job.work.test();
+    let target = if test.is_some() {
+        ""
+    } else {
+        " [--target URL]"
+    };
+    let mut text = format!("Usage: dyno {command} {workload}{target} [options]\n");
+    if let Some(options) = description
+        .options
+        .as_deref()
+        .filter(|options| !options.is_empty())
+    {
+        text.push_str(&format!(
+            "\nOptions of {workload}:\n{}",
+            dyno_script::help(options)
+        ));
+    }
+    let usual = ["prepare", "warmup", "check", "cleanup"];
+    let defined = usual.into_iter().filter(|usual| {
+        let mut functions = description.functions.iter();
+        functions.any(|name| name == usual)
+    });
+    let listed = description.commands.iter().map(|(name, _)| name.as_str());
+    let mut commands: Vec<&str> = listed.chain(defined).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    if !commands.is_empty() {
+        text.push_str(&format!(
+            "Commands of {workload}: {}\n",
+            commands.join(", ")
+        ));
+    }
+    text.push_str(&match test {
+        Some(test) => host::run_help(test),
+        None => options_help(command),
+    });
+    text
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Error, Result};
+use dyno_core::db::Family;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::threshold::Threshold;
@@ -10,6 +11,7 @@ use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
+use crate::fleet::{self, Fleet, Part, ServerAgent};
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;
 use crate::options::Parsed;
@@ -28,20 +30,55 @@ pub struct Screen {
     pub live: Look,
     /// Who else takes the figures.
     pub exports: Exports,
+    /// Who makes the load, if it is not this process alone.
+    pub fleet: Option<Fleet>,
+    /// Who observes the server from its own host.
+    pub server_agent: Option<ServerAgent>,
+    /// The part of a run that it is, if it is one.
+    pub part: Option<Arc<Part>>,
 }
 
 impl Screen {
     /// What the options say.
     ///
     /// # Errors
-    /// Metrics that are asked for and cannot be had.
-    pub fn of(parsed: &Parsed) -> Result<Self> {
-        Ok(Self {
+    /// Metrics that are asked for and cannot be had; agents that are none.
+    pub fn of(
+        parsed: &Parsed,
+        part: Option<Arc<Part>>,
+        ready: &Ready,
+        is_temporary: bool,
+    ) -> Result<Self> {
+        let this = Self {
+            fleet: Fleet::read(parsed)?,
+            server_agent: ServerAgent::read(parsed)?,
+            part,
             quiet: parsed.has("quiet"),
             look: console::look(parsed),
             live: console::live_look(parsed.has("no-color")),
             exports: Exports::start(parsed)?,
-        })
+        };
+        this.fits(ready, is_temporary)?;
+        Ok(this)
+    }
+
+    /// Whether agents can make the load, and the server be observed.
+    fn fits(&self, ready: &Ready, is_temporary: bool) -> Result<()> {
+        let family = ready.job.target.as_ref().map(|target| target.family);
+        if self.server_agent.is_some() && family.is_none_or(Family::is_embedded) {
+            return Err(usage("--server-agent: there is no server to observe"));
+        }
+        let why = match self.fleet {
+            None => return Ok(()),
+            _ if ready.plan().is_some() => {
+                format!("{} tests the host that it runs on", ready.job.work.path())
+            }
+            _ if is_temporary => {
+                "give a --target that they reach, in place of a temporary database".to_owned()
+            }
+            _ => return Ok(()),
+        };
+        Err(usage(format!("--agents: {why}")))
     }
 }
 
@@ -111,7 +148,20 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
     sinks.push(Box::new(LiveSink(Arc::clone(&live))));
     sinks.extend(screen.exports.sink());
-    let measured = dyno_run::measure(ready, request, &Sinks::new(sinks));
+    if let Some(part) = &screen.part {
+        sinks.push(part.sink());
+        ready.gate = Some(part.gate());
+    }
+    if let (Some(agent), Some(target)) = (&screen.server_agent, &ready.job.target) {
+        ready.beside = Some(agent.start(target)?);
+    }
+    let sinks = Sinks::new(sinks);
+    let measured = match &screen.fleet {
+        None => dyno_run::measure(ready, request, &sinks),
+        Some(fleet) => dyno_run::measure_load(ready, request, &sinks, &mut |ready, observer| {
+            fleet::lead(fleet, &request.plan, screen.quiet, ready, observer)
+        }),
+    };
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(live) = live {
         live.finish();

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod agent;
 mod calibrate;
 mod catalogue;
 mod compare;
@@ -8,6 +9,7 @@ mod completions;
 mod doctor;
 mod drive;
 mod export;
+mod fleet;
 mod hints;
 mod host;
 mod import;
@@ -33,6 +35,10 @@ mod target;
 mod top;
 mod waive;
 mod within;
+
+pub use run::run as run_workload;
+pub use target::Password;
+pub use within::Within;
 
 use anyhow::Result;
 use dyno_host::Edition;
@@ -66,6 +72,8 @@ Usage: dyno <command> …
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
   top                 a server, a proxy, or a run while it goes on, live on the terminal
+  agent               one of several load generators of a run, where --agents does not start it
+  fleet keys          a bus for agents that join runs by themselves
   doctor              is this host, is this server fit to be measured?
   lab ACTION FILE     experiments as one file: plan, run, resume, status, report
   server ACTION       database servers to load: up, down, restart, list, logs, snapshot …
@@ -84,7 +92,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 27] = [
     "run",
     "prepare",
     "check",
@@ -103,6 +111,8 @@ const COMMANDS: [&str; 25] = [
     "waive",
     "rm",
     "top",
+    "agent",
+    "fleet",
     "doctor",
     "lab",
     "server",
@@ -135,6 +145,8 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "waive" => waive::main(&args[2..]),
         "rm" => rm::main(&args[2..]),
         "top" => top::main(&args[2..]),
+        "agent" => agent::main(&args[2..]),
+        "fleet" => fleet::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
         "lab" => lab::main(&args[2..]),
         "server" => server::main(&args[2..]),

@@ -8,23 +8,22 @@ use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_load::{StopLevel, StopSignal};
+use dyno_load::StopLevel;
 use dyno_script::{Description, Phase, ScriptOption};
 
 use super::drive::drive;
 use super::hints::with_hint;
 use super::host;
-use super::meant::{only_runs, options_help};
+use super::meant::{only_runs, options_help, workload_help};
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate::{self, Steps};
-use super::target::{Temporary, target};
-pub use super::within::Within;
-use super::within::{self};
+use super::target::{Password, Temporary, target_with};
+use super::within::{self, Ends, Within};
 use crate::definitions::RUN;
+use crate::fleet::Fleet;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
-use crate::output::Output;
 use crate::record_options::keeps_shapes;
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading};
@@ -60,7 +59,8 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     let work = work(workload, &first)?;
     let steps = saturate::steps(command, &mut first)?;
     let (typed, command) = (steps.typed, steps.command);
-    let request = Request::new(&args, &steps, &first, &work)?;
+    let password = within::password(within);
+    let request = Request::new(&args, &steps, (&first, &password), &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -108,8 +108,8 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         let options = options_of(&loaded.job.drive, &own);
         return super::calibrate::main(&loaded.job, &options, &parsed);
     }
-    let outcome = within::outcome(within, &parsed)?;
-    request.execute(loaded, &parsed, (own, plan), &shaping, outcome)
+    let ends = Ends::of(within, &parsed)?;
+    request.execute(loaded, &parsed, (own, plan), &shaping, ends)
 }
 
 /// Helps on the command without a workload.
@@ -197,13 +197,21 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(args: &[String], steps: &Steps<'a>, first: &Parsed, work: &Workload) -> Result<Self> {
+    fn new(
+        args: &[String],
+        steps: &Steps<'a>,
+        (first, password): (&Parsed, &Password),
+        work: &Workload,
+    ) -> Result<Self> {
         let command = steps.command;
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
         let (target, temporary) = match work.test() {
             Some(_) => (None, None),
-            None => target(first, command).map(|(target, temporary)| (Some(target), temporary))?,
+            None => {
+                let (target, temporary) = target_with(first, command, password)?;
+                (Some(target), temporary)
+            }
         };
         Ok(Self {
             argv: redact::argv(args),
@@ -335,7 +343,7 @@ impl<'a> Request<'a> {
         parsed: &Parsed,
         (own, mut plan): (Vec<(String, OptionValue)>, Plan),
         shaping: &Shaping<'_>,
-        (stop, output): (Arc<StopSignal>, Output),
+        Ends { stop, output, part }: Ends,
     ) -> Result<u8> {
         self.refuse(&plan)?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
@@ -357,7 +365,7 @@ impl<'a> Request<'a> {
                 .map_err(|error| with_hint(error, &ready, &self.workload))?;
             return Ok(STATUS_DONE);
         }
-        let mut screen = Screen::of(parsed)?;
+        let mut screen = Screen::of(parsed, part, &ready, shaping.temporary)?;
         if folder.is_some() {
             self.prepare_temporary(&mut ready, &plan.record, quiet)?;
         }
@@ -377,7 +385,7 @@ impl<'a> Request<'a> {
             phase: None,
         };
         if !request.plan.phases.is_empty() || self.ladder.is_some() {
-            alone(&request.plan.drive)?;
+            alone(&request.plan.drive, screen.fleet.as_ref())?;
             drop(ready);
             let base = Base {
                 request,
@@ -408,11 +416,11 @@ impl Request<'_> {
 }
 
 /// Refuses a sequence of runs on several load generators.
-fn alone(drive: &Drive) -> Result<()> {
-    match drive.shard.is_some() || drive.begin_unix_s.is_some() {
+fn alone(drive: &Drive, fleet: Option<&Fleet>) -> Result<()> {
+    match drive.shard.is_some() || drive.begin_unix_s.is_some() || fleet.is_some() {
         true => Err(usage(
-            "--shard and --begin-at are for a single run: the steps of a sequence on several load \
-             generators would not begin together",
+            "--shard, --begin-at and --agents are for a single run: the steps of a sequence are \
+             made by one load generator",
         )),
         false => Ok(()),
     }
@@ -454,45 +462,4 @@ fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
         options.push((name, OptionValue::Text(value.clone().unwrap_or_default())));
     }
     options
-}
-
-fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
-    let description = &loaded.description;
-    let test = loaded.job.work.test();
-    let target = if test.is_some() {
-        ""
-    } else {
-        " [--target URL]"
-    };
-    let mut text = format!("Usage: dyno {command} {workload}{target} [options]\n");
-    if let Some(options) = description
-        .options
-        .as_deref()
-        .filter(|options| !options.is_empty())
-    {
-        text.push_str(&format!(
-            "\nOptions of {workload}:\n{}",
-            dyno_script::help(options)
-        ));
-    }
-    let usual = ["prepare", "warmup", "check", "cleanup"];
-    let defined = usual.into_iter().filter(|usual| {
-        let mut functions = description.functions.iter();
-        functions.any(|name| name == usual)
-    });
-    let listed = description.commands.iter().map(|(name, _)| name.as_str());
-    let mut commands: Vec<&str> = listed.chain(defined).collect();
-    commands.sort_unstable();
-    commands.dedup();
-    if !commands.is_empty() {
-        text.push_str(&format!(
-            "Commands of {workload}: {}\n",
-            commands.join(", ")
-        ));
-    }
-    text.push_str(&match test {
-        Some(test) => host::run_help(test),
-        None => options_help(command),
-    });
-    text
 }

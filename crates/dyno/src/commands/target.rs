@@ -3,12 +3,21 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use dyno_core::{Target, redact};
+use dyno_core::{Secret, Target, redact};
 
 use crate::console;
 use crate::options::Parsed;
 use crate::settings::usage;
 use dyno_run::scratch::{self, Scratch};
+
+/// Where a target's password comes from.
+#[derive(Clone, Debug)]
+pub enum Password {
+    /// The URL, variables and files of this user's.
+    Own,
+    /// Whoever asked for the run, who may have found none.
+    Told(Option<Secret>),
+}
 
 /// The target that the options or `$DYNO_TARGET` name, with its password; a temporary SQLite
 /// database where nobody names one.
@@ -16,6 +25,18 @@ use dyno_run::scratch::{self, Scratch};
 /// # Errors
 /// A URL that is none, or a password that cannot be had.
 pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
+    target_with(parsed, command, &Password::Own)
+}
+
+/// The same with a password from there.
+///
+/// # Errors
+/// See [`target`].
+pub fn target_with(
+    parsed: &Parsed,
+    command: &str,
+    password: &Password,
+) -> Result<(Target, Option<Temporary>)> {
     let given = named(parsed);
     let Some(url) = given else {
         if command != "run" && !parsed.has("help") && !parsed.has("plan") {
@@ -30,8 +51,13 @@ pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporar
     };
     let url = resolved(url)?;
     let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
-    for warning in dyno_drivers::credentials::complete(&mut target)? {
-        console::note(&format!("warning: {warning}"));
+    match password {
+        Password::Own => {
+            for warning in dyno_drivers::credentials::complete(&mut target)? {
+                console::note(&format!("warning: {warning}"));
+            }
+        }
+        Password::Told(password) => target.password.clone_from(password),
     }
     if parsed.has("ask-password") {
         let prompt = format!("Password for {}: ", target.label());

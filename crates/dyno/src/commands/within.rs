@@ -7,6 +7,8 @@ use dyno_core::plan::{Plan, RecordPlan};
 use dyno_load::StopSignal;
 
 use super::plans;
+use super::target::Password;
+use crate::fleet::Part;
 use crate::options::Parsed;
 use crate::output::{Kept, Output};
 use crate::record_options::{record_plan, refuse_everybodys};
@@ -22,6 +24,21 @@ pub struct Within {
     pub kept: Kept,
     /// Nothing is run: what is kept is the plan.
     pub plans_only: bool,
+    /// The run is the part that an agent makes of one.
+    pub part: Option<Arc<Part>>,
+}
+
+impl Within {
+    /// Of something that is ended by this signal.
+    pub fn new(stop: Arc<StopSignal>) -> Self {
+        Self {
+            trial: None,
+            stop,
+            kept: Kept::default(),
+            plans_only: false,
+            part: None,
+        }
+    }
 }
 
 /// What is to be recorded of a run.
@@ -55,13 +72,39 @@ pub fn is_all(within: Option<&Within>, parsed: &Parsed, plan: &Plan) -> Result<b
     Ok(is_wanted)
 }
 
-/// What ends a run early, and where its result goes.
-///
-/// # Errors
-/// Signals cannot be handled, or a file cannot be written.
-pub fn outcome(within: Option<&Within>, parsed: &Parsed) -> Result<(Arc<StopSignal>, Output)> {
-    Ok(match within {
-        None => (signals::install()?, Output::of(parsed)?),
-        Some(within) => (Arc::clone(&within.stop), Output::Kept(within.kept.clone())),
-    })
+/// What a run has to do with who asked for it.
+pub struct Ends {
+    /// What ends it early.
+    pub stop: Arc<StopSignal>,
+    /// Where its result goes.
+    pub output: Output,
+    /// The part of a run that it is, if it is one.
+    pub part: Option<Arc<Part>>,
+}
+
+impl Ends {
+    /// What the command line, or what the run is a part of, says.
+    ///
+    /// # Errors
+    /// Signals cannot be handled, or a file cannot be written.
+    pub fn of(within: Option<&Within>, parsed: &Parsed) -> Result<Self> {
+        Ok(match within {
+            None => Self {
+                stop: signals::install()?,
+                output: Output::of(parsed)?,
+                part: None,
+            },
+            Some(within) => Self {
+                stop: Arc::clone(&within.stop),
+                output: Output::Kept(within.kept.clone()),
+                part: within.part.clone(),
+            },
+        })
+    }
+}
+
+/// Where the target's password comes from.
+pub fn password(within: Option<&Within>) -> Password {
+    let part = within.and_then(|within| within.part.as_ref());
+    part.map_or(Password::Own, |part| part.password.clone())
 }

@@ -5,7 +5,17 @@ use crate::options::Opt;
 
 /// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that
 /// make, check or drop tables have no use for them.
-const OF_RUNS: [&str; 23] = [
+const OF_RUNS: [&str; 33] = [
+    "server-agent",
+    "agents",
+    "bus",
+    "bus-key",
+    "bus-ca",
+    "on-agent-loss",
+    "allow-mixed-versions",
+    "orphan",
+    "agent-command",
+    "nats-server",
     "metrics",
     "metrics-linger",
     "otlp",

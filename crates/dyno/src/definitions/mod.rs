@@ -1,5 +1,6 @@
 //! Dyno's own options, each defined once.
 
+mod agent;
 mod lab;
 mod meaning;
 mod results;
@@ -8,6 +9,7 @@ mod server;
 mod sysbench;
 mod top;
 
+pub use agent::{AGENT, FLEET};
 pub use lab::LAB;
 pub use meaning::means_something;
 pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
@@ -158,11 +160,22 @@ pub const RUN: &[Opt] = &[
         Some("TIME"),
         "start sessions evenly over this time [0]",
     ),
+    agent::AGENTS,
+    agent::BUS,
+    agent::BUS_KEY,
+    agent::BUS_CA,
+    agent::ON_AGENT_LOSS,
+    agent::ALLOW_MIXED_VERSIONS,
+    agent::ORPHAN,
+    agent::AGENT_COMMAND,
+    agent::NATS_SERVER,
+    agent::SERVER_AGENT,
     opt(
         LOAD,
         "shard",
         Some("I/N"),
-        "be load generator I of N, with every Nth session, arrival and event of the run",
+        "be load generator I of N, with every Nth session, arrival and event of the run; by \
+         weights I/W1:W2:…",
     ),
     opt(
         LOAD,

@@ -13,9 +13,8 @@ use dyno_server::{Home, Kind, ProxyOptions};
 use super::beside::KEYS;
 use super::definition::settings;
 use super::host;
-use crate::commands::run::{self, Within};
 use crate::commands::target::hide_password;
-use crate::output::Kept;
+use crate::commands::{Within, run};
 
 /// Cells in which every level of every factor stands once: what is wrong with a level is wrong in
 /// all of its cells.
@@ -86,10 +85,8 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
     let within = Within {
-        trial: None,
-        stop: StopSignal::new(),
-        kept: Kept::default(),
         plans_only: true,
+        ..Within::new(StopSignal::new())
     };
     run::run(line, &command, Some(&within))?;
     let made = within.kept.take_plan();

@@ -16,8 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::site::{IMAGE, Site, since};
 use super::{definition, host, line};
 use crate::STATUS_DONE;
-use crate::commands::run::{self, Within};
-use crate::output::Kept;
+use crate::commands::{Within, run};
 
 /// A server whose process was killed has so long to end, in seconds.
 const ENDS_WITHIN_S: f64 = 60.0;
@@ -191,12 +190,7 @@ impl Site<'_> {
 
     /// Runs `dyno prepare …`.
     pub(super) fn prepare(&mut self, line: Vec<String>) -> Result<()> {
-        let within = Within {
-            trial: None,
-            stop: Arc::clone(&self.stop),
-            kept: Kept::default(),
-            plans_only: false,
-        };
+        let within = Within::new(Arc::clone(&self.stop));
         let line = match self.quiet {
             true => [line, vec!["--quiet".to_owned()]].concat(),
             false => line,
@@ -226,12 +220,7 @@ impl Site<'_> {
     }
 
     pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<u8> {
-        let within = Within {
-            trial: None,
-            stop: Arc::clone(&self.stop),
-            kept: Kept::default(),
-            plans_only: false,
-        };
+        let within = Within::new(Arc::clone(&self.stop));
         run::run(
             [line, vec!["--quiet".to_owned()]].concat(),
             command,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dyno_lab::file::{Cache, Data, Load, Scalar, Values};
+use dyno_lab::file::{Agents, Cache, Data, Load, Scalar, Values};
 use dyno_lab::{Cell, Effective};
 
 /// Percentiles that each trial keeps.
@@ -46,6 +46,9 @@ pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Opt
     }
     for (name, level) in &cell.levels {
         put("factor", format!("{name}={level}"));
+    }
+    for (name, value) in cell.effective.agents.iter().flat_map(Agents::options) {
+        put(name, value);
     }
     if cell.effective.statements {
         line.push("--statements".to_owned());

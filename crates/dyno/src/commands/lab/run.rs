@@ -17,9 +17,8 @@ use super::definition::Lab;
 use super::progress::Told;
 use super::site::{NOT_READ, Site};
 use super::{count, line, options, results_file};
-use crate::commands::run::{self, Within};
+use crate::commands::{Within, run};
 use crate::options::Parsed;
-use crate::output::Kept;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
 
@@ -379,9 +378,7 @@ impl Running<'_> {
         self.told.measuring(next.trial);
         let within = Within {
             trial: Some(identity.to_owned()),
-            stop: Arc::clone(&self.file.stop),
-            kept: Kept::default(),
-            plans_only: false,
+            ..Within::new(Arc::clone(&self.file.stop))
         };
         let beside = self.site.beside(cell)?;
         let ran = run::run(line, "run", Some(&within));

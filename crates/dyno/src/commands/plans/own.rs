@@ -67,7 +67,12 @@ pub(super) fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>
     if let Some(limit) = drive.latency_limit {
         own.push(("latency-limit", seconds(limit)));
     }
-    own.extend(drive.shard.map(|shard| ("shard", Some(shard.to_string()))));
+    own.extend(
+        drive
+            .shard
+            .as_ref()
+            .map(|shard| ("shard", Some(shard.to_string()))),
+    );
     let begin = drive.begin_unix_s;
     own.extend(begin.map(|unix_s| ("begin-at", Some(unix_s.to_string()))));
 }

@@ -16,8 +16,7 @@ use dyno_stats::search::Outcome;
 use super::ask::{Ask, FACTOR};
 use super::promise::LatencyPromise;
 use crate::STATUS_FAILED;
-use crate::commands::run::{self, Within};
-use crate::output::Kept;
+use crate::commands::{Within, run};
 
 /// The factor that tells the load of each trial.
 pub const OFFERED: &str = "offered";
@@ -49,12 +48,7 @@ pub struct Ended {
 
 impl<'a> Trials<'a> {
     pub fn new(ask: &'a Ask, stop: Arc<StopSignal>) -> Self {
-        let within = Within {
-            trial: None,
-            stop,
-            kept: Kept::default(),
-            plans_only: false,
-        };
+        let within = Within::new(stop);
         Self { ask, within }
     }
 

@@ -1,8 +1,6 @@
-use dyno_core::plan::{
-    Arrivals, Drive, LoadPart, LoadSchedule, LoadShape, OpenLoop, Pace, Role, Scheduled, Shard,
-};
 use proptest::prelude::*;
 
+use super::super::{Arrivals, LoadPart, LoadSchedule, LoadShape, OpenLoop, Pace, Role, Scheduled};
 use super::*;
 
 fn weights() -> impl Strategy<Value = Vec<u32>> {
@@ -111,7 +109,7 @@ fn what_cannot_be_divided_is_refused() {
             .to_string()
             .contains("agent 4 of 4 would have none of 3 sessions")
     );
-    let share = |number, of, weights: &[u32]| Share {
+    let share = |number, of, weights: &[u32]| Shard {
         number,
         of,
         weights: weights.to_vec(),
@@ -127,18 +125,18 @@ fn what_cannot_be_divided_is_refused() {
 }
 
 #[test]
-fn each_agent_begins_with_another_endpoint() {
-    let order = |number| endpoints(3, number).collect::<Vec<_>>();
-    assert_eq!(order(1), [0, 1, 2]);
-    assert_eq!(order(2), [1, 2, 0]);
-    assert_eq!(order(4), [0, 1, 2]);
-    assert_eq!(endpoints(0, 5).count(), 0);
-}
-
-#[test]
-fn even_spacing_ends_at_half_a_gap() {
-    assert!(is_evenly_spaced(1000.0, 500_000));
-    assert!(!is_evenly_spaced(1000.0, 500_001));
+fn parts_are_read_as_they_are_written() {
+    for text in ["2/4", "1/1", "2/3:1:1", "3/16:64:1"] {
+        assert_eq!(Shard::parse(text).unwrap().to_string(), text);
+    }
+    // In their lowest terms, and those of equal weight are equal.
+    assert_eq!(Shard::parse("2/6:2").unwrap().to_string(), "2/3:1");
+    assert_eq!(Shard::parse("2/7:7").unwrap(), Shard::equal(2, 2));
+    for wrong in [
+        "", "2", "0/4", "5/4", "3/1:1", "0/1:2", "1/0:1", "1/1:", "1/:", "1/a", "1/4097",
+    ] {
+        assert!(Shard::parse(wrong).is_err(), "{wrong}");
+    }
 }
 
 proptest! {
@@ -209,25 +207,12 @@ proptest! {
     }
 
     #[test]
-    fn equal_weights_are_shards(
-        agents in 1_u32..12,
-        index in 0_u64..10_000,
-        roles in [20_u32..90, 20_u32..90],
-    ) {
+    fn of_equal_ones_each_has_every_nth(agents in 1_u32..12, index in 0_u64..10_000) {
         let division = Division::equal(agents as usize).unwrap();
         for number in 1..=agents {
-            let shard = Shard { number, of: agents };
-            prop_assert_eq!(division.share(number).as_shard(), Some(shard));
-            prop_assert_eq!(division.has(number, index), shard.has(index));
-            prop_assert_eq!(division.count(number, index), shard.share(index));
-            let whole = run(roles[0] + roles[1], index, 1000.0, roles);
-            let mut sharded = Drive { shard: Some(shard), ..whole.clone() }.own();
-            sharded.shard = None;
-            let own = division.own(&whole, number).unwrap();
-            prop_assert_eq!(&own.roles[1], &sharded.roles[1]);
-            prop_assert_eq!((own.sessions, own.events), (sharded.sessions, sharded.events));
-            let rate = |drive: &Drive| drive.open_loop.unwrap().per_second;
-            prop_assert!((rate(&own) / rate(&sharded) - 1.0).abs() < 1e-12);
+            prop_assert_eq!(division.share(number), Shard::equal(number, agents));
+            let own = index % u64::from(agents) + 1 == u64::from(number);
+            prop_assert_eq!(division.has(number, index), own);
         }
     }
 
@@ -238,8 +223,9 @@ proptest! {
             let share = division.share(number);
             prop_assert!(share.is_valid());
             let text = serde_json::to_string(&share).unwrap();
-            let read: Share = serde_json::from_str(&text).unwrap();
+            let read: Shard = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(Division::of(&read), Some(division.clone()));
+            prop_assert_eq!(Shard::parse(&share.to_string()), Ok(share));
         }
     }
 }

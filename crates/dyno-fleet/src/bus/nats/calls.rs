@@ -1,0 +1,82 @@
+//! How agents that wait on a bus learn of a run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use async_nats::Client;
+use futures_util::StreamExt as _;
+use tokio::time::{sleep, timeout};
+
+use super::{CONNECT_LIMIT, NatsConfig, Role, Worker, check_transport};
+use crate::bus::BusError;
+use crate::names::{AgentName, RunId};
+
+/// Waiting agents are told so often that there is a run.
+const CALL: Duration = Duration::from_millis(300);
+
+/// Where an agent that waits for a run is told of one: the message is the run's name.
+pub(super) fn subject_of(agent: &AgentName) -> String {
+    format!("dyno.any.call.{agent}")
+}
+
+/// Tells waiting agents of a run, again and again.
+pub(super) async fn call(
+    client: Client,
+    run: String,
+    subjects: Vec<String>,
+    wanted: Arc<AtomicBool>,
+) {
+    while wanted.load(Ordering::Relaxed) {
+        for subject in &subjects {
+            // It is told again.
+            let _ = client.publish(subject.clone(), run.clone().into()).await;
+        }
+        sleep(CALL).await;
+    }
+}
+
+/// Waits on a bus for a run that wants this agent; `None` where none does within a time.
+///
+/// # Errors
+/// The server cannot be reached, or does not know the key; or it is not on this host and there is
+/// no TLS.
+pub fn await_call(config: &NatsConfig, limit: Duration) -> Result<Option<RunId>, BusError> {
+    check_transport(config)?;
+    let Role::Agent(agent) = &config.role else {
+        return Ok(None);
+    };
+    let subject = subject_of(agent);
+    // Nobody hears what comes meanwhile.
+    let (forward, _) = sync_channel(1);
+    let worker = Worker {
+        config: config.clone(),
+        forward,
+        complaints: Arc::default(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| BusError::Ended(error.to_string()))?;
+    runtime.block_on(async {
+        let connecting = worker.options().connect(config.address.clone());
+        let client = match timeout(CONNECT_LIMIT, connecting).await {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(worker.not_connected(&error)),
+            Err(_) => return Err(worker.unreachable("it does not answer")),
+        };
+        let read = client.subscribe(subject.clone()).await;
+        let mut read = read.map_err(|error| worker.refused(&subject, &error.to_string()))?;
+        let called = async {
+            while let Some(message) = read.next().await {
+                let name = String::from_utf8_lossy(&message.payload).into_owned();
+                if let Ok(run) = RunId::new(name) {
+                    return Some(run);
+                }
+            }
+            None
+        };
+        Ok(timeout(limit, called).await.ok().flatten())
+    })
+}

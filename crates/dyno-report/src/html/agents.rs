@@ -1,0 +1,81 @@
+//! The load generators of a run that several made.
+
+use dyno_core::summary::AgentSummary;
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use crate::number;
+
+/// Writes the section, if there were several.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    let Some(summary) = &view.run.summary else {
+        return;
+    };
+    if summary.agents.is_empty() {
+        return;
+    }
+    page.section(view, "agents", "Load generators");
+    put!(page, "<div class=\"panel\">");
+    page.table(&[
+        "agent",
+        "host",
+        "#share",
+        "#sessions",
+        "#events /s",
+        "#errors",
+        "#median",
+        "#p99",
+        "#CPU cores",
+        "#began late by",
+        "#clock known to",
+        "#drift",
+        "#civil time ahead",
+    ]);
+    for agent in &summary.agents {
+        let name = match agent.lost {
+            true => format!("{} (lost)", agent.name),
+            false => agent.name.clone(),
+        };
+        put!(page, "<tr><th scope=\"row\">{}</th>", Text(&name));
+        put!(page, "<td>{}</td>", Text(&agent.host));
+        for cell in cells(agent) {
+            put!(page, "<td class=\"n\">{}</td>", Text(&cell));
+        }
+        put!(page, "</tr>");
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: the agents' own records, which add up \
+            to the run's. Percentiles of the run are those of all samples together.</p>"
+    );
+    for finding in &summary.agent_findings {
+        put!(
+            page,
+            "<p>{}: {}</p>",
+            Text(&finding.kind),
+            Text(&finding.evidence)
+        );
+    }
+    put!(page, "</div>\n");
+    page.end_section();
+}
+
+fn cells(agent: &AgentSummary) -> Vec<String> {
+    let maybe = |value: Option<f64>, unit: &str| figures::maybe(value, unit);
+    let clock = agent.clock;
+    vec![
+        number::percent(agent.fraction),
+        number::thousands(u64::from(agent.sessions)),
+        figures::significant(agent.events_per_s),
+        number::thousands(agent.errors),
+        maybe(agent.p50_ms, "ms"),
+        maybe(agent.p99_ms, "ms"),
+        (agent.cpu_cores).map_or_else(|| "–".to_owned(), figures::significant),
+        maybe(agent.late_ms, "ms"),
+        maybe(clock.map(|clock| clock.bound_ms), "ms"),
+        maybe(clock.and_then(|clock| clock.drift_ppm), "ppm"),
+        maybe(clock.and_then(|clock| clock.civil_ahead_ms), "ms"),
+    ]
+}

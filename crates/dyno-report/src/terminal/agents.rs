@@ -1,0 +1,98 @@
+//! The load generators of a run that several made.
+
+use dyno_core::summary::{AgentSummary, RunSummary};
+
+use super::look::{Ink, columns};
+use super::page::Page;
+use crate::number::{latency, rate, thousands};
+
+/// The width of a column of figures.
+const WIDTH: usize = 12;
+/// What of a name a label holds.
+const LABEL: usize = 13;
+
+/// A row for each load generator.
+pub(super) fn section(run: &RunSummary, page: &mut Page) {
+    if run.agents.is_empty() {
+        return;
+    }
+    let fit = (page.body_width() / WIDTH).max(1);
+    let cells = |texts: &[String]| -> String {
+        let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
+        texts.iter().take(fit).map(cell).collect()
+    };
+    let heads = ["sessions", "events/s", "p99", "CPU cores", "clock ±"];
+    let heads = heads.map(str::to_owned);
+    page.line("agents", Ink::Strong, &[(Ink::Faint, &cells(&heads))]);
+    for agent in &run.agents {
+        let label = format!("  {}", agent.name);
+        let ink = if agent.lost { Ink::Error } else { Ink::Plain };
+        let cells = cells(&figures(agent));
+        if columns(&label) > LABEL {
+            page.row("", Ink::Plain, &agent.name);
+            page.line("", Ink::Plain, &[(ink, &cells)]);
+        } else {
+            page.line(&label, Ink::Plain, &[(ink, &cells)]);
+        }
+        if agent.lost {
+            page.row("", Ink::Error, "lost while the run went on");
+        }
+    }
+}
+
+fn figures(agent: &AgentSummary) -> Vec<String> {
+    let nothing = || "–".to_owned();
+    vec![
+        thousands(u64::from(agent.sessions)),
+        rate(agent.events_per_s),
+        agent.p99_ms.map_or_else(nothing, latency),
+        agent.cpu_cores.map_or_else(nothing, rate),
+        agent
+            .clock
+            .map_or_else(nothing, |clock| latency(clock.bound_ms)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::summary::AgentClock;
+
+    use super::super::look::Look;
+    use super::*;
+
+    #[test]
+    fn each_load_generator_has_a_row_and_one_that_was_lost_is_told() {
+        let agent = |name: &str, lost: bool| AgentSummary {
+            name: name.to_owned(),
+            sessions: 32,
+            events_per_s: 12_345.6,
+            p99_ms: Some(4.25),
+            cpu_cores: (!lost).then_some(0.82),
+            clock: Some(AgentClock {
+                bound_ms: 0.21,
+                ..AgentClock::default()
+            }),
+            lost,
+            ..AgentSummary::default()
+        };
+        let run = RunSummary {
+            agents: vec![agent("gen1", false), agent("a-generator-far-away", true)],
+            ..RunSummary::default()
+        };
+        let mut page = Page::new(Look {
+            columns: 80,
+            ..Look::default()
+        });
+        section(&run, &mut page);
+        let text = page.finish();
+        assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
+        let row = text.lines().find(|line| line.contains("gen1")).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(
+            cells,
+            ["gen1", "32", "12,346", "4.25", "ms", "0.820", "210", "µs"]
+        );
+        assert!(text.contains("a-generator-far-away"), "{text}");
+        assert!(text.contains("lost while the run went on"), "{text}");
+    }
+}

@@ -1,0 +1,82 @@
+//! `dyno agent`: one of several load generators of a run.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use dyno_fleet::agent::LINGER_NS;
+use dyno_fleet::bus::nats::{Role, await_call};
+use dyno_fleet::names::{AgentName, RunId};
+
+use super::target::Password;
+use crate::definitions::AGENT;
+use crate::fleet::{Seat, Standing, Ticket, observe, serve};
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::{self, usage};
+use crate::{STATUS_DONE, console};
+
+/// Takes part in a run until it is over.
+///
+/// # Errors
+/// No run to take part in, or one that did not want this agent.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, AGENT, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::help(&format!(
+            "Usage: dyno agent --join URL --name NAME --key FILE [--ca FILE]\n\n\
+             Makes a part of the load of a run: waits on a bus until one names it, takes part,\n\
+             and ends. `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
+            help(AGENT, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if let Some(word) = parsed.words.first() {
+        return Err(usage(format!("unexpected argument '{word}'")));
+    }
+    if parsed.has("observe") {
+        observe()?;
+        return Ok(STATUS_DONE);
+    }
+    let seat = match (parsed.has("stdin-key"), parsed.has("join")) {
+        (true, false) => Ticket::read()?.into(),
+        (false, true) => joined(&parsed)?,
+        (true, true) => {
+            return Err(usage(
+                "--join and --stdin-key are two ways to be told of a run: take one",
+            ));
+        }
+        (false, false) => {
+            return Err(usage(
+                "dyno agent needs --join URL; `dyno run --agents` starts agents by itself",
+            ));
+        }
+    };
+    serve(seat)?;
+    Ok(STATUS_DONE)
+}
+
+/// Waits for a run on a bus.
+fn joined(parsed: &Parsed) -> Result<Seat> {
+    let name = parsed.value("name");
+    let name = name.ok_or_else(|| usage("--join: --name NAME says which agent this is"))?;
+    let name = AgentName::new(name).map_err(|error| usage(format!("--name: {error}")))?;
+    let limit = settings::duration(parsed, "wait", Duration::ZERO)?;
+    let limit = match parsed.has("wait") {
+        true => limit,
+        false => Duration::MAX,
+    };
+    let bus = Standing::read(parsed, "join", ["key", "ca"])?;
+    let bus = bus.ok_or_else(|| usage("--join URL names the bus"))?;
+    let role = Role::Agent(name.clone());
+    let waiting = bus.config(RunId::new("any")?, role.clone());
+    console::note(&format!("agent {name} waits for a run"));
+    let Some(run) = await_call(&waiting, limit)? else {
+        bail!("no run named the agent {name} in time");
+    };
+    Ok(Seat {
+        bus: bus.config(run, role),
+        name,
+        password: Password::Own,
+        sharing: 1,
+        linger_ns: LINGER_NS,
+    })
+}

@@ -1,0 +1,71 @@
+//! `dyno fleet`: what load generators on many hosts need before a run.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use dyno_fleet::names::AgentName;
+use dyno_fleet::server::Standing;
+
+use crate::definitions::FLEET;
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console};
+
+/// Does what the action says.
+///
+/// # Errors
+/// An action that is none; files that cannot be written.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, FLEET, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::help(&format!(
+            "Usage: dyno fleet keys FOLDER NAME…\n\n\
+             Writes the configuration of a NATS server over which these agents join runs, and\n\
+             keys for each of them and for who starts runs. Keys that are there are kept.\n{}",
+            help(FLEET, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let words: Vec<&str> = parsed.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["keys", folder, names @ ..] if !names.is_empty() => keys(&parsed, folder, names),
+        ["keys", ..] => Err(usage(
+            "dyno fleet keys needs a folder and the names of agents",
+        )),
+        [other, ..] => Err(usage(format!("unknown action '{other}'; there is keys"))),
+        [] => Err(usage("dyno fleet needs an action: keys")),
+    }
+}
+
+fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
+    let named = |name: &&str| {
+        AgentName::new(*name).map_err(|error| usage(format!("dyno fleet keys: {error}")))
+    };
+    let file = |name: &str| -> Result<Option<PathBuf>> {
+        let path = parsed.value(name).map(std::fs::canonicalize).transpose();
+        path.map_err(|error| usage(format!("--{name}: {error}")))
+    };
+    let tls = match (file("tls-cert")?, file("tls-key")?) {
+        (None, None) => None,
+        (Some(cert), Some(key)) => Some((cert, key)),
+        _ => return Err(usage("--tls-cert and --tls-key go together")),
+    };
+    let listen = parsed.value("listen").unwrap_or("127.0.0.1:4222");
+    let standing = Standing {
+        folder: PathBuf::from(folder),
+        listen: listen.to_owned(),
+        tls,
+        agents: names.iter().map(named).collect::<Result<_>>()?,
+    };
+    let paths = standing.write()?;
+    for path in &paths {
+        console::out(&format!("{}\n", path.display()));
+    }
+    if let Some(config) = paths.last() {
+        console::note(&format!(
+            "Start it with: nats-server -c {}",
+            config.display()
+        ));
+    }
+    Ok(STATUS_DONE)
+}

@@ -1,0 +1,134 @@
+//! The options about load generators: those of runs, of `dyno agent` and of `dyno fleet`.
+
+use super::{LOAD, RECORD, opt, short};
+use crate::options::Opt;
+
+const HOW: &str = "How it is told of a run";
+const KEYS: &str = "A bus of one's own";
+
+/// The load generators of a run.
+pub(super) const AGENTS: Opt = opt(
+    LOAD,
+    "agents",
+    Some("LIST"),
+    "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
+     the names of those that join; =W after one gives it W parts",
+);
+/// The bus that they join.
+pub(super) const BUS: Opt = opt(
+    LOAD,
+    "bus",
+    Some("URL"),
+    "a NATS server that agents join by themselves, e.g. tls://bus.example.org:4222",
+);
+/// The coordinator's key on it.
+pub(super) const BUS_KEY: Opt = opt(LOAD, "bus-key", Some("FILE"), "the coordinator's key on it");
+/// The authority of its certificate.
+pub(super) const BUS_CA: Opt = opt(
+    LOAD,
+    "bus-ca",
+    Some("FILE"),
+    "the authority of its certificate",
+);
+/// What becomes of a run that loses one.
+pub(super) const ON_AGENT_LOSS: Opt = opt(
+    LOAD,
+    "on-agent-loss",
+    Some("POLICY"),
+    "fail: the run ends; degrade: the other agents go on with their own parts [fail]",
+);
+/// Whether they may be other builds.
+pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(
+    LOAD,
+    "allow-mixed-versions",
+    None,
+    "let agents be other builds of Dyno, which is a doubt",
+);
+/// How long one goes on without a word of the run.
+pub(super) const ORPHAN: Opt = opt(
+    LOAD,
+    "orphan",
+    Some("TIME"),
+    "an agent ends its load after so long without a word of the run [10s]",
+);
+/// How Dyno is called on other hosts.
+pub(super) const AGENT_COMMAND: Opt = opt(
+    LOAD,
+    "agent-command",
+    Some("COMMAND"),
+    "how Dyno is called on the hosts of ssh agents [dyno]",
+);
+/// The program of the bus.
+pub(super) const NATS_SERVER: Opt = opt(
+    LOAD,
+    "nats-server",
+    Some("FILE"),
+    "the program that carries the agents' messages [nats-server]",
+);
+/// Where the server is observed from.
+pub(super) const SERVER_AGENT: Opt = opt(
+    RECORD,
+    "server-agent",
+    Some("WHERE"),
+    "observe the server's host and process from there: ssh:HOST, the server's own host",
+);
+
+/// The options of `dyno agent`.
+pub const AGENT: &[Opt] = &[
+    opt(
+        HOW,
+        "join",
+        Some("URL"),
+        "wait on this NATS server for a run that names this agent, take part in it, and end",
+    ),
+    opt(
+        HOW,
+        "name",
+        Some("NAME"),
+        "the agent's name, as `--agents` has it",
+    ),
+    opt(HOW, "key", Some("FILE"), "its key on that server"),
+    opt(
+        HOW,
+        "ca",
+        Some("FILE"),
+        "the authority of the server's certificate",
+    ),
+    opt(
+        HOW,
+        "wait",
+        Some("TIME"),
+        "wait so long for a run, and fail if none comes [for ever]",
+    ),
+    opt(
+        HOW,
+        "stdin-key",
+        None,
+        "be told by standard input: `dyno run --agents` starts agents so",
+    ),
+    opt(
+        HOW,
+        "observe",
+        None,
+        "observe the server on this host, told by standard input: --server-agent starts it so",
+    ),
+    short('h', opt(HOW, "help", None, "this text")),
+];
+
+/// The options of `dyno fleet`.
+pub const FLEET: &[Opt] = &[
+    opt(
+        KEYS,
+        "listen",
+        Some("ADDRESS:PORT"),
+        "where the NATS server is to listen [127.0.0.1:4222]",
+    ),
+    opt(
+        KEYS,
+        "tls-cert",
+        Some("FILE"),
+        "its certificate, without which it is for this host only",
+    ),
+    opt(KEYS, "tls-key", Some("FILE"), "the certificate's key"),
+    short('h', opt(KEYS, "help", None, "this text")),
+];

@@ -1,0 +1,104 @@
+//! The observer beside the server: a process on the server's own host, which tells over its
+//! standard output what it sees there. Lines of JSON go both ways: questions to its clock, and its
+//! answers; what it observes.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::{Clock, Nanos};
+use dyno_core::{Secret, Target, redact};
+use dyno_observe::{Config, Observation, Observers};
+use serde::{Deserialize, Serialize};
+
+use super::ticket;
+
+/// The line that ends it: threads of whoever started it may hold its standard input open.
+pub const END: &str = "end";
+/// From one sample to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What the observer has to know. It holds a secret.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// The version of what is said.
+    pub v: u32,
+    /// The server, as it is reached from its own host.
+    pub target: String,
+    /// The password.
+    pub password: Option<String>,
+}
+
+/// A line that the observer writes.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// The answer to a question: the asker's clock when it was sent, and this one's when it came.
+    Echo(Nanos, Nanos),
+    /// What is seen.
+    Seen(Observation),
+}
+
+/// Observes until standard input ends.
+///
+/// # Errors
+/// There is no order, or the observers cannot start.
+pub fn observe() -> Result<()> {
+    let order: Order = ticket::read("an order")?;
+    let mut target = Target::parse(&order.target)?;
+    target.password = order.password.map(Secret::new);
+    if let Some(password) = &target.password {
+        redact::learn(password, &[]);
+    }
+    let connector = dyno_drivers::connector(&target)?;
+    let (observers, observations) = Observers::start(Config {
+        target: Some(target),
+        connector: Some(connector),
+        period: PERIOD,
+        ..Config::default()
+    })?;
+    let out = Arc::new(Mutex::new(std::io::stdout()));
+    let answers = Arc::clone(&out);
+    let (ended, ends) = std::sync::mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .name("questions".to_owned())
+        .spawn(move || {
+            for line in BufReader::new(std::io::stdin()).lines() {
+                let now = Clock.now();
+                let Ok(line) = line else { break };
+                if line.trim() == END {
+                    break;
+                }
+                if let Ok(sent) = line.trim().parse() {
+                    say(&answers, &Line::Echo(sent, now));
+                }
+            }
+            // Whoever asked has gone, or wants no more.
+            drop(ended);
+        })
+        .context("cannot start the thread that answers questions")?;
+    let writer = std::thread::Builder::new().name("observed".to_owned());
+    let writer = writer
+        .spawn(move || {
+            while let Ok(seen) = observations.recv() {
+                say(&out, &Line::Seen(seen));
+            }
+        })
+        .context("cannot start the thread that tells what is seen")?;
+    let _ = ends.recv();
+    observers.stop();
+    // It ends with the observers.
+    let _ = writer.join();
+    Ok(())
+}
+
+fn say(out: &Mutex<std::io::Stdout>, line: &Line) {
+    let Ok(text) = serde_json::to_string(line) else {
+        return;
+    };
+    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+    // Without a reader standard input ends as well.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}

@@ -1,0 +1,117 @@
+//! Buses of the user's own: where they are, and by which key they are reached.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dyno_core::{Secret, redact};
+use dyno_fleet::bus::nats::{NatsConfig, Role};
+use dyno_fleet::names::RunId;
+
+use crate::options::Parsed;
+use crate::settings::usage;
+
+/// Where NATS listens unless told otherwise.
+const PORT: u16 = 4222;
+
+/// A bus that somebody else has started.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    address: String,
+    key: Secret,
+    authority: Option<PathBuf>,
+}
+
+impl Standing {
+    /// The bus of an option, and those that say how it is reached.
+    ///
+    /// # Errors
+    /// An address that is none; a key that is missing, or that others may read.
+    pub fn read(parsed: &Parsed, option: &str, [key, ca]: [&str; 2]) -> Result<Option<Self>> {
+        let Some(url) = parsed.value(option) else {
+            return match [key, ca].into_iter().find(|name| parsed.has(name)) {
+                Some(name) => Err(usage(format!(
+                    "--{name} is about the bus of --{option}, which is not given"
+                ))),
+                None => Ok(None),
+            };
+        };
+        let wrong = || {
+            usage(format!(
+                "--{option}: '{url}' is no address of a bus such as tls://bus.example.org:{PORT}, \
+                 or nats://127.0.0.1:{PORT} on this host"
+            ))
+        };
+        let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+        if rest.is_empty() || !rest.chars().all(plain) {
+            return Err(wrong());
+        }
+        let authority = parsed.value(ca).map(PathBuf::from);
+        match (scheme, &authority) {
+            ("tls", Some(file)) => {
+                let read = std::fs::read(file);
+                read.with_context(|| format!("--{ca}: cannot read {}", file.display()))?;
+            }
+            ("tls", None) => {
+                return Err(usage(format!(
+                    "--{option}: --{ca} FILE names the authority that signed the bus's certificate"
+                )));
+            }
+            ("nats", None) => {}
+            ("nats", Some(_)) => {
+                return Err(usage(format!(
+                    "--{ca} is for a bus by tls://, and '{url}' is none"
+                )));
+            }
+            _ => return Err(wrong()),
+        }
+        let Some(file) = parsed.value(key) else {
+            return Err(usage(format!(
+                "--{option}: --{key} FILE names the key by which the bus is entered; \
+                 `dyno fleet keys` makes some"
+            )));
+        };
+        let has_port = rest
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        Ok(Some(Self {
+            address: match has_port {
+                true => rest.to_owned(),
+                false => format!("{rest}:{PORT}"),
+            },
+            key: key_in(Path::new(file)).with_context(|| format!("--{key}"))?,
+            authority,
+        }))
+    }
+
+    /// How one connects to it.
+    pub fn config(&self, run: RunId, role: Role) -> NatsConfig {
+        NatsConfig {
+            address: self.address.clone(),
+            key: self.key.clone(),
+            run,
+            role,
+            authority: self.authority.clone(),
+        }
+    }
+}
+
+/// The key in a file that nobody else reads.
+fn key_in(file: &Path) -> Result<Secret> {
+    let shown = file.display();
+    let metadata = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        bail!("{shown} may be read by others: chmod 600 {shown}");
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let seed = text.trim();
+    // A user's seed, in base 32.
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+    if !seed.starts_with("SU") || !seed.chars().all(plain) {
+        bail!("{shown} holds no user's key as NATS has it (SU…)");
+    }
+    let key = Secret::new(seed.to_owned());
+    redact::learn(&key, &[]);
+    Ok(key)
+}

@@ -1,0 +1,376 @@
+//! A run on agents, from their start to what they came to: the coordinator's side.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use dyno_core::clock::{Clock, Nanos};
+use dyno_core::finding::Outcome;
+use dyno_core::interval::Interval;
+use dyno_core::plan::{Arrivals, Division, Drive, Plan};
+use dyno_core::units::human_number;
+use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
+use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Phase, Report};
+use dyno_fleet::message::{Hello, PROTOCOL};
+use dyno_fleet::names::RunId;
+use dyno_fleet::pump::{coordinate, unix_ns};
+use dyno_fleet::server::Server;
+use dyno_load::{Progress, RunOutcome, StopLevel};
+use dyno_observe::Helpers;
+use dyno_run::{Ready, RunError};
+
+use super::launch::Launched;
+use super::outcome::{Known, together};
+use super::parcel::Parcel;
+use super::specs::{Fleet, Place};
+use super::ticket::{Ticket, build};
+use crate::options::UsageError;
+use crate::settings::usage;
+use crate::{console, is_usage};
+
+/// How long agents may take to become ready beyond the time for connecting.
+const READY: Duration = Duration::from_secs(30);
+/// What a run that the user ends says to its agents.
+const STOPPED: &str = "the user stopped the run";
+
+/// Has the agents make the load of a run, and makes what they measure one.
+///
+/// # Errors
+/// What keeps the run from a result; the agents are ended.
+pub fn lead(
+    fleet: &Fleet,
+    plan: &Plan,
+    quiet: bool,
+    ready: &Ready,
+    observer: &mut dyn FnMut(Progress<'_>),
+) -> Result<RunOutcome, RunError> {
+    conduct(fleet, plan, quiet, ready, observer).map_err(|error| {
+        match error.downcast::<RunError>() {
+            Ok(error) => error,
+            Err(error) if is_usage(&error) => match error.downcast::<UsageError>() {
+                Ok(UsageError(text)) => RunError::Usage(text),
+                Err(error) => RunError::Usage(format!("{error:#}")),
+            },
+            Err(error) => RunError::Failed(format!("{error:#}")),
+        }
+    })
+}
+
+fn conduct(
+    fleet: &Fleet,
+    plan: &Plan,
+    quiet: bool,
+    ready: &Ready,
+    observer: &mut dyn FnMut(Progress<'_>),
+) -> Result<RunOutcome> {
+    let drive = &ready.job.drive;
+    let division = fleet.division()?;
+    for number in 1..=division.agents() {
+        let own = division.own(drive, number);
+        own.map_err(|error| usage(format!("--agents: {error}")))?;
+    }
+    let parcel = Parcel::of(ready, plan)?;
+    let run = RunId::new(format!("r{:x}", unix_ns()))?;
+    let waited_for = Arc::new(AtomicBool::new(true));
+    let (mut bus, agents, server) = start(fleet, &run, ready, &waited_for)?;
+    let _helpers = helpers(fleet, &division, drive, &agents, server.as_ref());
+    let (agents, server) = (RefCell::new(agents), RefCell::new(server));
+    let config = config(fleet, drive, &division, run, parcel);
+    let measured_after = config.warmup_ns;
+    let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
+    let leaving = Cell::new(false);
+    let mut watcher = Watcher {
+        fleet,
+        division: &division,
+        drive,
+        quiet,
+        observer,
+        hellos: BTreeMap::new(),
+        start: 0,
+        measured_after,
+        begun: false,
+        next: 0,
+        early: BTreeMap::new(),
+        report: None,
+        leaving: &leaving,
+        waited_for: &waited_for,
+    };
+    let stop = || revived(&server).or_else(|| reason(fleet, ready, &leaving, &agents));
+    let coordinated = coordinate(
+        &mut coordinator,
+        &mut bus,
+        |event| watcher.take(event),
+        stop,
+    );
+    waited_for.store(false, Ordering::Relaxed);
+    let (begun, start, report) = (watcher.begun, watcher.start, watcher.report.take());
+    let abandoned = ready.stop.level() == StopLevel::Abandon;
+    let patience = (abandoned || coordinated.is_err()).then_some(Duration::ZERO);
+    Launched::end_all(&mut agents.borrow_mut(), patience);
+    coordinated?;
+    let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
+    let interrupted = ready.stop.level() != StopLevel::None;
+    if !begun {
+        return Err(not_begun(&report, interrupted));
+    }
+    let known = Known {
+        division: &division,
+        sessions: drive.sessions,
+        start,
+        measured: start + measured_after,
+        interrupted,
+    };
+    together(&report, &known)
+}
+
+/// Starts the bus and the agents, or calls those that join.
+fn start(
+    fleet: &Fleet,
+    run: &RunId,
+    ready: &Ready,
+    waited_for: &Arc<AtomicBool>,
+) -> Result<(NatsBus, Vec<Launched>, Option<Server>)> {
+    if fleet.bus.is_some() {
+        let bus = NatsBus::connect(own_end(fleet, None, run)?)?;
+        bus.call(&fleet.names(), waited_for)?;
+        return Ok((bus, Vec::new(), None));
+    }
+    let server = Server::start(fleet.nats.as_deref(), run, &fleet.names())?;
+    let bus = NatsBus::connect(own_end(fleet, Some(&server), run)?)?;
+    let agents = launched(fleet, &server, run, ready)?;
+    Ok((bus, agents, Some(server)))
+}
+
+/// What of the run's load generators the observers are to know.
+fn helpers(
+    fleet: &Fleet,
+    division: &Division,
+    drive: &Drive,
+    agents: &[Launched],
+    server: Option<&Server>,
+) -> Helpers {
+    let processes = agents.iter().map(Launched::process_id);
+    let server = server.and_then(Server::process_id);
+    let processes = processes.chain(server).collect();
+    let elsewhere = fleet.specs.iter().zip(1..);
+    let elsewhere = elsewhere.filter(|(spec, _)| spec.place != Place::Local);
+    let sessions = elsewhere.map(|(_, number)| division.count(number, drive.sessions.into()));
+    Helpers::new(processes, sessions.sum::<u64>() as u32)
+}
+
+/// How the coordinator reaches the bus.
+fn own_end(fleet: &Fleet, server: Option<&Server>, run: &RunId) -> Result<NatsConfig> {
+    if let Some(bus) = &fleet.bus {
+        return Ok(bus.config(run.clone(), Role::Coordinator));
+    }
+    let server = server.ok_or_else(|| anyhow!("there is no bus"))?;
+    Ok(NatsConfig {
+        address: server.address().to_string(),
+        key: server.coordinator_key().clone(),
+        run: run.clone(),
+        role: Role::Coordinator,
+        authority: None,
+    })
+}
+
+fn not_begun(report: &Report, interrupted: bool) -> anyhow::Error {
+    if interrupted {
+        return RunError::from(dyno_load::LoadError::Interrupted).into();
+    }
+    let why = report.failed.clone().unwrap_or_default();
+    anyhow!("the agents did not begin: {why}")
+}
+
+/// The agents' processes.
+fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Result<Vec<Launched>> {
+    let password = ready.job.target.as_ref();
+    let password = password.and_then(|target| target.password.as_ref());
+    let local = fleet.local() as u32;
+    let start = |spec: &super::specs::Spec| {
+        let key = server.agent_key(&spec.name);
+        let key = key.ok_or_else(|| anyhow!("agent {} has no key", spec.name))?;
+        let ticket = Ticket {
+            v: PROTOCOL,
+            bus: server.address().to_string(),
+            run: run.clone(),
+            name: spec.name.clone(),
+            key: key.expose().to_owned(),
+            password: password.map(|password| password.expose().to_owned()),
+            sharing: match spec.place {
+                Place::Local => local,
+                Place::Ssh(_) | Place::Joins => 1,
+            },
+        };
+        Launched::start(fleet, spec, ticket)
+    };
+    fleet.specs.iter().map(start).collect()
+}
+
+fn config(
+    fleet: &Fleet,
+    drive: &Drive,
+    division: &Division,
+    run: RunId,
+    plan: String,
+) -> FleetConfig {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let warmup_ns = ns(drive.ramp_up + drive.warmup);
+    let open = drive.open_loop;
+    let constant = open.filter(|open| open.arrivals == Arrivals::Constant);
+    let limits = Limits::default();
+    FleetConfig {
+        run,
+        plan,
+        agents: fleet.names(),
+        division: division.clone(),
+        build: build(),
+        allow_mixed_versions: fleet.mixed,
+        on_loss: fleet.on_loss,
+        warmup_ns,
+        interval_ns: ns(drive.interval),
+        length_ns: drive
+            .time
+            .map(|time| warmup_ns.saturating_add(ns(time + drive.grace))),
+        constant_rate: constant.map(|open| open.per_second),
+        limits: Limits {
+            ready_ns: limits.ready_ns.max(ns(drive.init_timeout + READY)),
+            orphan_ns: ns(fleet.orphan),
+            ..limits
+        },
+    }
+}
+
+/// Starts the NATS server again where it has ended, which loses nothing; why that is not possible.
+fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
+    match server.borrow_mut().as_mut()?.revive() {
+        Ok(None) => None,
+        Ok(Some(how)) => {
+            console::note(&format!(
+                "warning: nats-server ended ({how}), and was started again"
+            ));
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Why the run is to end before its time, if it is.
+fn reason(
+    fleet: &Fleet,
+    ready: &Ready,
+    leaving: &Cell<bool>,
+    agents: &RefCell<Vec<Launched>>,
+) -> Option<String> {
+    match ready.stop.level() {
+        StopLevel::None => {}
+        StopLevel::End => return Some(STOPPED.to_owned()),
+        StopLevel::Abandon => {
+            Launched::end_all(&mut agents.borrow_mut(), Some(Duration::ZERO));
+            return Some(STOPPED.to_owned());
+        }
+    }
+    if leaving.get() || fleet.on_loss == LossPolicy::Degrade {
+        return None;
+    }
+    let mut agents = agents.borrow_mut();
+    agents.iter_mut().find_map(|agent| {
+        let how = agent.ended()?;
+        Some(format!("agent {} has ended ({how})", agent.name))
+    })
+}
+
+/// Takes what the coordinator tells.
+struct Watcher<'a> {
+    fleet: &'a Fleet,
+    division: &'a Division,
+    drive: &'a Drive,
+    quiet: bool,
+    observer: &'a mut dyn FnMut(Progress<'_>),
+    hellos: BTreeMap<usize, Box<Hello>>,
+    start: Nanos,
+    measured_after: Nanos,
+    begun: bool,
+    /// The interval that is told next, and those that came before it.
+    next: u64,
+    early: BTreeMap<u64, Interval>,
+    report: Option<Box<Report>>,
+    leaving: &'a Cell<bool>,
+    /// Agents are still to come.
+    waited_for: &'a AtomicBool,
+}
+
+impl Watcher<'_> {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Phase(Phase::Armed { start, .. }) => self.start = start,
+            Event::Phase(Phase::Running) => {
+                self.begun = true;
+                let measured = self.start + self.measured_after;
+                (self.observer)(Progress::Started { measured });
+            }
+            Event::Phase(Phase::Draining | Phase::Leaving) => self.leaving.set(true),
+            Event::Phase(_) => self.waited_for.store(false, Ordering::Relaxed),
+            Event::Joined(number, hello) => {
+                self.hellos.insert(number, hello);
+                if self.hellos.len() == self.fleet.specs.len() && !self.quiet {
+                    self.tell_parts();
+                }
+            }
+            Event::Found(finding) => {
+                if finding.outcome != Outcome::Pass && !self.quiet {
+                    console::note(&format!("warning: {}", finding.evidence));
+                }
+            }
+            Event::Interval(merged) if merged.complete && self.begun => {
+                self.early.insert(merged.index, merged.interval);
+                while let Some(interval) = self.early.remove(&self.next) {
+                    (self.observer)(Progress::Interval(&interval));
+                    self.next += 1;
+                }
+            }
+            // It comes again when it is complete.
+            Event::Interval(_) => {}
+            Event::Ended(report) => {
+                // Of those that are missing nobody knows.
+                for interval in std::mem::take(&mut self.early).into_values() {
+                    (self.observer)(Progress::Interval(&interval));
+                }
+                self.report = Some(report);
+            }
+        }
+    }
+
+    /// Who does what.
+    fn tell_parts(&self) {
+        for (spec, number) in self.fleet.specs.iter().zip(1..) {
+            let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
+                continue;
+            };
+            let count = |what: u64, name: &str| {
+                let plural = if what == 1 { "" } else { "s" };
+                format!("{} {name}{plural}", human_number(what as f64, 0))
+            };
+            let own = |all: u64| self.division.count(number, all);
+            let mut parts = vec![
+                count(hello.cores.into(), "core"),
+                count(own(self.drive.sessions.into()), "session"),
+            ];
+            if let Some(open) = self.drive.open_loop {
+                let rate = open.per_second * self.division.fraction(number);
+                parts.push(format!("{} events/s", human_number(rate, 1)));
+            }
+            if let Some(events) = self.drive.events {
+                parts.push(count(own(events), "event"));
+            }
+            console::note(&format!(
+                "agent {} on {}: {}",
+                spec.name,
+                hello.host,
+                parts.join(", ")
+            ));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What the agents' loads came to, as what one load came to.
+
+use anyhow::{Result, anyhow};
+use dyno_core::clock::Nanos;
+use dyno_core::finding::Outcome;
+use dyno_core::summary::{AgentClock, AgentFinding, AgentSummary, RunEnd};
+use dyno_fleet::coordinator::{AgentReport, Report};
+use dyno_fleet::division::Division;
+use dyno_fleet::message::unpack;
+use dyno_load::{ProcessUse, RunOutcome};
+
+/// Agents tell instants as if their load had begun at this one of their clock: not at 0, which is
+/// no instant.
+pub const SENT_AT: Nanos = 1 << 40;
+
+/// What is known of a run besides the agents' report.
+pub struct Known<'a> {
+    /// Who had what.
+    pub division: &'a Division,
+    /// The sessions of the run.
+    pub sessions: u32,
+    /// When the load began, by the coordinator's clock.
+    pub start: Nanos,
+    /// When the measurement did.
+    pub measured: Nanos,
+    /// The user ended the run.
+    pub interrupted: bool,
+}
+
+/// All loads as one.
+///
+/// # Errors
+/// What an agent told cannot be read.
+pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
+    let mut parts = Vec::new();
+    let mut used: Vec<Option<ProcessUse>> = Vec::new();
+    for agent in &report.agents {
+        let Some(pieces) = &agent.outcome else {
+            used.push(None);
+            continue;
+        };
+        let unreadable = |why: String| anyhow!("agent {}: {why}", agent.name);
+        let json = unpack(pieces.iter().map(String::as_str));
+        let json = json.map_err(|error| unreadable(error.to_string()))?;
+        let part: RunOutcome =
+            serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
+        used.push(part.processes.first().copied());
+        parts.push((agent.name.to_string(), part.moved(SENT_AT, known.start)));
+    }
+    let whole = parts.len() == report.agents.len();
+    let mut outcome = match parts.is_empty() {
+        true => RunOutcome::blank(known.measured, report.total.end.max(known.measured)),
+        false => RunOutcome::together(parts)?,
+    };
+    if !whole {
+        // Of one that was lost there is what it told meanwhile, and nothing of its grace.
+        let (start, end) = (outcome.measured_start, outcome.measured_end);
+        outcome.totals = report.total.clone();
+        (outcome.totals.start, outcome.totals.end) = (start, end);
+        outcome.forget_grace();
+    }
+    if let Some(why) = &report.failed {
+        outcome.end = match known.interrupted {
+            true => RunEnd::Interrupted,
+            false => RunEnd::Failed(why.clone()),
+        };
+    }
+    let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
+    let measured_s = measured_ns as f64 / 1e9;
+    let agents = report.agents.iter().zip(used).zip(1..);
+    outcome.agents = agents
+        .map(|((agent, used), number)| summary(agent, used, number, measured_s, known))
+        .collect();
+    outcome.agent_findings = findings(report, known.interrupted);
+    Ok(outcome)
+}
+
+fn summary(
+    agent: &AgentReport,
+    used: Option<ProcessUse>,
+    number: u32,
+    measured_s: f64,
+    known: &Known<'_>,
+) -> AgentSummary {
+    let ms = |ns: f64| ns / 1e6;
+    let clock = agent.clock.map(|clock| AgentClock {
+        bound_ms: ms((clock.delay_ns / 2 + clock.residual_ns) as f64),
+        drift_ppm: clock.has_drift().then_some(clock.drift * 1e6),
+        civil_ahead_ms: agent.civil_ahead_ns.map(|(ahead, _)| ms(ahead as f64)),
+    });
+    let hello = agent.hello.as_ref();
+    AgentSummary {
+        name: agent.name.to_string(),
+        host: hello.map_or_else(String::new, |hello| hello.host.clone()),
+        fraction: agent.fraction,
+        sessions: known.division.count(number, known.sessions.into()) as u32,
+        events: agent.sums.counters.events,
+        events_per_s: match measured_s > 0.0 {
+            true => agent.sums.counters.events as f64 / measured_s,
+            false => 0.0,
+        },
+        errors: agent.sums.errors,
+        p50_ms: agent.p50_ns.map(|ns| ms(ns as f64)),
+        p99_ms: agent.p99_ns.map(|ns| ms(ns as f64)),
+        cpu_cores: used
+            .filter(|_| measured_s > 0.0)
+            .map(|used| (used.user_s + used.system_s) / measured_s),
+        late_ms: agent.late_ns.map(|ns| ms(ns as f64)),
+        clock,
+        lost: agent.lost,
+    }
+}
+
+fn findings(report: &Report, interrupted: bool) -> Vec<AgentFinding> {
+    let finding = |found: &dyno_fleet::finding::Finding| AgentFinding {
+        kind: found.kind.to_string(),
+        outcome: found.outcome,
+        agent: found.agent.as_ref().map(ToString::to_string),
+        evidence: found.evidence.clone(),
+    };
+    let mut findings: Vec<AgentFinding> = report.findings.iter().map(finding).collect();
+    let refused = |one: &AgentFinding| one.outcome == Outcome::Refuse;
+    if let Some(why) = &report.failed
+        && !interrupted
+        && !findings.iter().any(refused)
+    {
+        findings.push(AgentFinding {
+            kind: "run-failed".to_owned(),
+            outcome: Outcome::Refuse,
+            agent: None,
+            evidence: why.clone(),
+        });
+    }
+    findings
+}

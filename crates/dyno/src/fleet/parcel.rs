@@ -1,0 +1,178 @@
+//! What travels to agents: the plan without its secrets, and the script with its modules.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::plan::{Plan, RecordPlan, Shard};
+use dyno_core::redact;
+use dyno_fleet::message::MESSAGE_BYTES_MAX;
+use dyno_run::Ready;
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::settings::usage;
+
+/// What there may be of it, as it goes within a message.
+const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;
+
+/// A run as it is told to its agents.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parcel {
+    plan: Plan,
+    /// The script's file among `files`; `None` for a workload that comes with Dyno.
+    script: Option<String>,
+    /// The script and its modules by their relative paths.
+    files: BTreeMap<String, String>,
+    /// The threads of each agent that the user asked for; `None`: one for each core.
+    workers: Option<u32>,
+}
+
+impl Parcel {
+    /// Of this run.
+    ///
+    /// # Errors
+    /// A run that several load generators cannot make together; files that cannot be read, or
+    /// are too large.
+    pub fn of(ready: &Ready, plan: &Plan) -> Result<String> {
+        let mut plan = plan.clone();
+        plan.record = RecordPlan {
+            observe: false,
+            ledger: dyno_core::plan::Compared::Nothing,
+            calibrate: dyno_core::plan::Calibrate::Never,
+            percentiles: plan.record.percentiles.clone(),
+            statements: plan.record.statements || !plan.record.explain.is_empty(),
+            force: true,
+            ..RecordPlan::default()
+        };
+        let plan = plan.without_secrets();
+        let hidden = |value: &dyno_core::plan::OptionValue| {
+            serde_json::to_string(value).is_ok_and(|text| text.contains(redact::HIDDEN))
+        };
+        if let Some((name, _)) = plan.options.iter().find(|(_, value)| hidden(value)) {
+            let name = name.replace('_', "-");
+            return Err(usage(format!(
+                "--agents: the option --{name} holds a secret, which does not travel to agents"
+            )));
+        }
+        let mut parcel = Self {
+            workers: ready.job.workers,
+            script: None,
+            files: BTreeMap::new(),
+            plan,
+        };
+        if let Some(source) = ready
+            .job
+            .work
+            .script()
+            .filter(|_| !ready.job.work.is_builtin())
+        {
+            parcel.pack(&source.path, &source.text)?;
+        }
+        let text = serde_json::to_string(&parcel)?;
+        // Within a message it is a text, in which some characters take two bytes.
+        let size = serde_json::to_string(&text)?.len();
+        match size > BYTES_MAX {
+            true => Err(usage(format!(
+                "--agents: the script and its modules take {size} bytes in a message, more than \
+                 {BYTES_MAX}"
+            ))),
+            false => Ok(text),
+        }
+    }
+
+    fn pack(&mut self, path: &str, text: &[u8]) -> Result<()> {
+        let path = Path::new(path);
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let name = |file: &Path| {
+            let within = file.strip_prefix(folder).ok().filter(|path| is_plain(path));
+            let own = within.or_else(|| file.file_name().map(Path::new));
+            own.map(|own| own.display().to_string())
+        };
+        let text_of = |path: &Path, bytes: Vec<u8>| {
+            String::from_utf8(bytes).map_err(|_| {
+                usage(format!(
+                    "--agents: {} is not UTF-8, and cannot be sent to agents",
+                    path.display()
+                ))
+            })
+        };
+        let script = name(path).ok_or_else(|| anyhow!("{} is no file", path.display()))?;
+        self.files
+            .insert(script.clone(), text_of(path, text.to_vec())?);
+        self.script = Some(script);
+        for module in self.plan.modules.keys() {
+            let path = Path::new(module);
+            let bytes = fs::read(path).with_context(|| format!("cannot read {module}"))?;
+            let name = name(path).ok_or_else(|| anyhow!("{module} is no file"))?;
+            self.files.insert(name, text_of(path, bytes)?);
+        }
+        // Elsewhere they are other files, with the same content.
+        self.plan.modules.clear();
+        Ok(())
+    }
+
+    /// Unpacks one into a folder: the plan's file for an agent with this part of the run. The
+    /// folder goes with what is returned.
+    ///
+    /// # Errors
+    /// It is no parcel, or files cannot be written.
+    pub fn unpack(text: &str, share: Shard, sharing: u32) -> Result<(TempDir, PathBuf)> {
+        let mut parcel: Self = serde_json::from_str(text)
+            .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))?;
+        let folder = tempfile::Builder::new()
+            .prefix("dyno-agent-")
+            .tempdir()
+            .context("cannot make a folder for the plan")?;
+        for (name, text) in &parcel.files {
+            if !is_plain(Path::new(name)) {
+                bail!("what came from the coordinator has a file '{name}', which is no plain path");
+            }
+            let path = folder.path().join(name);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(script) = &parcel.script {
+            parcel.plan.workload = folder.path().join(script).display().to_string();
+        }
+        let cores = dyno_run::cores() / sharing.max(1);
+        let workers = parcel.workers.unwrap_or(cores).max(1);
+        parcel.plan.drive.workers = workers.min(parcel.plan.drive.sessions);
+        parcel.plan.drive.shard = Some(share);
+        let file = folder.path().join("plan.json");
+        fs::write(&file, serde_json::to_string(&parcel.plan)?)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        Ok((folder, file))
+    }
+}
+
+/// Whether a path stays within the folder that it is joined to.
+fn is_plain(path: &Path) -> bool {
+    let mut parts = path.components();
+    path.file_name().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_stay_within_their_folder() {
+        for plain in ["a.lua", "lib/b.lua"] {
+            assert!(is_plain(Path::new(plain)), "{plain}");
+        }
+        for wrong in [
+            "",
+            "/etc/passwd",
+            "../a.lua",
+            "lib/../../a.lua",
+            "./a.lua/..",
+        ] {
+            assert!(!is_plain(Path::new(wrong)), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The load of an agent: a run of its own, which begins when it is told to, and tells what it does.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::{Clock, Nanos};
+use dyno_core::redact;
+use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_fleet::agent::Command;
+use dyno_fleet::message::{Assignment, End, pack};
+use dyno_fleet::pump::LoadReport;
+use dyno_load::{Gate, LoadError, ProcessUse, RunOutcome, StopLevel, StopSignal};
+use dyno_run::{IntervalReport, Sink};
+
+use super::outcome::SENT_AT;
+use super::parcel::Parcel;
+use crate::commands::{Password, Within, run_workload};
+
+/// So long before its instant a load can no longer be called off.
+const RELEASE_NS: Nanos = 50_000_000;
+/// Whether the user wants an end is looked at so often.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// An agent's part of a run, as its commands change it.
+pub struct Part {
+    state: Mutex<State>,
+    changed: Condvar,
+    reports: Sender<LoadReport>,
+    stop: Arc<StopSignal>,
+    /// Where the target's password comes from.
+    pub password: Password,
+}
+
+#[derive(Default)]
+struct State {
+    /// When the load begins; `None` where that is not known.
+    start: Option<Nanos>,
+    /// When it began.
+    begun: Option<Nanos>,
+    /// Why it is not to begin.
+    stopped: Option<String>,
+}
+
+impl Part {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn report(&self, report: LoadReport) {
+        // Without anybody who hears it the agent has ended.
+        let _ = self.reports.send(report);
+    }
+
+    /// Lets the load begin when the coordinator says so.
+    pub fn gate(self: &Arc<Self>) -> Gate {
+        let part = Arc::clone(self);
+        Arc::new(move || part.wait())
+    }
+
+    fn wait(&self) -> Result<Nanos, LoadError> {
+        self.report(LoadReport::Prepared);
+        let mut state = self.lock();
+        loop {
+            if let Some(why) = &state.stopped {
+                return Err(LoadError::CalledOff(why.clone()));
+            }
+            if self.stop.level() != StopLevel::None {
+                return Err(LoadError::Interrupted);
+            }
+            let now = Clock.now();
+            if let Some(start) = state.start
+                && now + RELEASE_NS >= start
+            {
+                state.begun = Some(start);
+                drop(state);
+                self.report(LoadReport::Began(start.max(now)));
+                return Ok(start);
+            }
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes what the load measures.
+    pub fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
+        Box::new(PartSink(Arc::clone(self)))
+    }
+}
+
+struct PartSink(Arc<Part>);
+
+impl Sink for PartSink {
+    fn interval(&mut self, report: IntervalReport<'_>) {
+        let interval = Box::new(report.interval.clone());
+        self.0.report(LoadReport::Interval(interval));
+    }
+
+    fn outcome(&mut self, outcome: &RunOutcome, summary: &RunSummary) {
+        let start = self.0.lock().begun.unwrap_or_default();
+        let mut told = outcome.clone().moved(start, SENT_AT);
+        let used = summary.client.as_ref();
+        told.processes = used.map_or_else(Vec::new, |used| {
+            vec![ProcessUse {
+                user_s: used.user_s,
+                system_s: used.system_s,
+                rss_max_bytes: used.rss_max_bytes,
+            }]
+        });
+        let packed = serde_json::to_vec(&told).map_err(|error| error.to_string());
+        let packed = packed.and_then(|json| pack(&json).map_err(|error| error.to_string()));
+        match packed {
+            Ok(pieces) => self.0.report(LoadReport::Outcome(pieces)),
+            Err(why) => return self.0.report(LoadReport::Failed(why)),
+        }
+        self.0.report(match &outcome.end {
+            RunEnd::Completed => LoadReport::Ended(End::Completed),
+            RunEnd::Interrupted => LoadReport::Ended(End::Stopped),
+            RunEnd::Failed(why) => LoadReport::Failed(redact::text(why)),
+        });
+    }
+}
+
+/// The thread of an agent's load.
+pub struct Load {
+    thread: JoinHandle<()>,
+    stop: Arc<StopSignal>,
+}
+
+impl Load {
+    /// Ends it: what still runs is dropped.
+    pub fn end(self) {
+        self.stop.set(StopLevel::Abandon);
+        // It has said what it could.
+        let _ = self.thread.join();
+    }
+}
+
+/// Starts the threads that make the load and hear the commands.
+///
+/// # Errors
+/// The system refuses a thread, or the handling of signals.
+pub fn start(
+    commands: Receiver<Command>,
+    reports: Sender<LoadReport>,
+    password: Password,
+    sharing: u32,
+) -> Result<Load> {
+    let stop = crate::signals::install()?;
+    let part = Arc::new(Part {
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        reports,
+        stop: Arc::clone(&stop),
+        password,
+    });
+    let (prepare, assignments) = std::sync::mpsc::channel();
+    let hears = Arc::clone(&part);
+    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    thread("commands")
+        .spawn(move || {
+            while let Ok(command) = commands.recv() {
+                match command {
+                    // The thread of the load is there until this one ends.
+                    Command::Prepare(assignment) => drop(prepare.send(assignment)),
+                    Command::Start { at } => hears.change(|state| state.start = Some(at)),
+                    Command::CallOff => hears.change(|state| state.start = None),
+                    Command::Stop { why } => {
+                        hears.change(|state| state.stopped = Some(why));
+                        hears.stop.set(StopLevel::End);
+                    }
+                    Command::Exit(_) => {
+                        hears.change(|state| state.stopped = Some("it is over".to_owned()));
+                        hears.stop.set(StopLevel::Abandon);
+                        return;
+                    }
+                }
+            }
+        })
+        .context("cannot start the thread that hears commands")?;
+    let thread = thread("load")
+        .spawn(move || {
+            while let Ok(assignment) = assignments.recv() {
+                if let Err(error) = load(&part, &assignment, sharing) {
+                    let why = redact::text(&format!("{error:#}"));
+                    part.report(LoadReport::Failed(why));
+                }
+            }
+        })
+        .context("cannot start the thread that makes the load")?;
+    Ok(Load { thread, stop })
+}
+
+/// Runs what an agent was given.
+fn load(part: &Arc<Part>, assignment: &Assignment, sharing: u32) -> Result<()> {
+    let (folder, file) = Parcel::unpack(&assignment.plan, assignment.share.clone(), sharing)?;
+    let within = Within {
+        part: Some(Arc::clone(part)),
+        ..Within::new(Arc::clone(&part.stop))
+    };
+    let file = file.display().to_string();
+    let words = ["dyno", "run", "--plan", &file, "--quiet"];
+    let args = words.map(str::to_owned).to_vec();
+    run_workload(args, "run", Some(&within))?;
+    drop(folder);
+    Ok(())
+}

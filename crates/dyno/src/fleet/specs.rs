@@ -1,0 +1,301 @@
+//! The agents that a command line names.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_core::plan::{AGENTS_MAX, Division};
+use dyno_fleet::coordinator::LossPolicy;
+use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
+
+use super::bus::Standing;
+use crate::options::Parsed;
+use crate::settings::{self, usage};
+
+/// How long an agent makes load without a word of its coordinator, unless told otherwise.
+const ORPHAN: Duration = Duration::from_secs(10);
+/// With less, a pause of the network would end a run.
+const ORPHAN_MIN: Duration = Duration::from_secs(3);
+
+/// Where an agent runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On this host.
+    Local,
+    /// Where the user's own ssh goes by this name.
+    Ssh(String),
+    /// Somebody else starts it; it joins over the bus.
+    Joins,
+}
+
+impl Place {
+    /// Reads `local` or `ssh:HOST`.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn one(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "local" => Ok(Self::Local),
+            Some(("ssh", host)) => ssh_host(host)
+                .map(Self::Ssh)
+                .ok_or_else(|| format!("'{text}': ssh:HOST names a host as ssh knows it")),
+            _ => Err(format!("'{text}' is neither ssh:HOST nor local")),
+        }
+    }
+}
+
+/// A host that may be told to ssh: what begins with a dash would be an option of its.
+fn ssh_host(host: &str) -> Option<String> {
+    let strange = |c: char| c.is_whitespace() || c.is_control();
+    let is_one = !host.is_empty() && !host.starts_with('-') && !host.contains(strange);
+    is_one.then(|| host.to_owned())
+}
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Its name in the run.
+    pub name: AgentName,
+    /// Where it runs.
+    pub place: Place,
+    /// Its part of the run in proportion to those of the others.
+    pub weight: u32,
+}
+
+/// The agents of a command's runs.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    /// All of them, in the order of their parts.
+    pub specs: Vec<Spec>,
+    /// What becomes of a run that loses one.
+    pub on_loss: LossPolicy,
+    /// Whether other versions of Dyno may take part.
+    pub mixed: bool,
+    /// The program of the NATS server; `None`: the one in `PATH`.
+    pub nats: Option<PathBuf>,
+    /// How long an agent makes load without a word of the coordinator.
+    pub orphan: Duration,
+    /// What starts Dyno on other hosts.
+    pub program: String,
+    /// The bus that agents join; `None`: one is started for the run.
+    pub bus: Option<Standing>,
+}
+
+impl Fleet {
+    /// What the options say; `None` where they name no agents.
+    ///
+    /// # Errors
+    /// An option without sense.
+    pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
+        let Some(text) = parsed.value("agents") else {
+            let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
+            let idle = idle.into_iter().chain(["orphan", "bus"]);
+            return match idle.into_iter().find(|name| parsed.has(name)) {
+                Some(name) => Err(usage(format!(
+                    "--{name} is about the load generators of --agents, which is not given"
+                ))),
+                None => Ok(None),
+            };
+        };
+        for (other, why) in [
+            ("shard", "each agent is given its part"),
+            ("begin-at", "agents begin together"),
+            ("ladder", "steps of a ladder are runs of one load generator"),
+            (
+                "in-one-run",
+                "the ladder's steps are those of one load generator",
+            ),
+        ] {
+            if parsed.has(other) {
+                return Err(usage(format!(
+                    "--{other} means nothing with --agents: {why}"
+                )));
+            }
+        }
+        let on_loss = match parsed.value("on-agent-loss") {
+            None | Some("fail") => LossPolicy::Fail,
+            Some("degrade") => LossPolicy::Degrade,
+            Some(other) => {
+                return Err(usage(format!(
+                    "--on-agent-loss: '{other}' is neither fail nor degrade"
+                )));
+            }
+        };
+        let orphan = settings::duration(parsed, "orphan", ORPHAN)?;
+        if orphan < ORPHAN_MIN {
+            return Err(usage("--orphan must be 3s or longer"));
+        }
+        let bus = Standing::read(parsed, "bus", ["bus-key", "bus-ca"])?;
+        let specs = specs(text, bus.is_some());
+        let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
+        Ok(Some(Self {
+            specs: specs.map_err(|why| usage(format!("--agents: {why}")))?,
+            bus,
+            on_loss,
+            mixed: parsed.has("allow-mixed-versions"),
+            nats: parsed.value("nats-server").map(PathBuf::from),
+            orphan,
+            program,
+        }))
+    }
+
+    /// How many agents run on this host.
+    pub fn local(&self) -> usize {
+        let places = self.specs.iter().map(|spec| &spec.place);
+        places.filter(|place| **place == Place::Local).count()
+    }
+
+    /// Their names, in the order of their parts.
+    pub fn names(&self) -> Vec<AgentName> {
+        self.specs.iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// Who has what.
+    ///
+    /// # Errors
+    /// Weights that are too fine.
+    pub fn division(&self) -> Result<Division> {
+        let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
+        Division::by_weights(&weights).map_err(|error| usage(format!("--agents: {error}")))
+    }
+}
+
+/// Reads `local:2,ssh:gen1,ssh:me@gen2=3`; of agents that join over a bus `gen1,gen2=3`.
+fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
+    let mut specs = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        let (place, weight) = match item.rsplit_once('=') {
+            None => (item, 1),
+            Some((place, weight)) => {
+                let weight = weight.parse().ok().filter(|weight| *weight > 0);
+                let why = || format!("'{item}': a weight is a whole number above 0");
+                (place, weight.ok_or_else(why)?)
+            }
+        };
+        match place.split_once(':') {
+            None if join => {
+                let name = AgentName::new(place).map_err(|error| error.to_string())?;
+                if specs.iter().any(|spec: &Spec| spec.name == name) {
+                    return Err(format!("'{name}' is named twice"));
+                }
+                specs.push(Spec {
+                    name,
+                    place: Place::Joins,
+                    weight,
+                });
+            }
+            _ if join => {
+                return Err(format!(
+                    "'{item}': over --bus agents join by themselves, and are called by their names"
+                ));
+            }
+            Some(("local", count)) => {
+                let count = count.parse().ok();
+                let count = count.filter(|count| (1..=AGENTS_MAX).contains(count));
+                let why = || format!("'{item}': local:N starts N agents on this host");
+                for _ in 0..count.ok_or_else(why)? {
+                    add(&mut specs, "local", Place::Local, weight)?;
+                }
+            }
+            Some(("ssh", host)) => {
+                let why = || format!("'{item}': ssh:HOST names a host as ssh knows it");
+                let host = ssh_host(host).ok_or_else(why)?;
+                let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
+                add(&mut specs, &name, Place::Ssh(host), weight)?;
+            }
+            _ => {
+                return Err(format!(
+                    "'{item}' is no agent: local:N starts N on this host, ssh:HOST one on another, \
+                     with --bus NAME waits for one that joins; =W after it gives it W parts"
+                ));
+            }
+        }
+    }
+    match specs.len() > AGENTS_MAX {
+        true => Err(format!("{} agents are more than {AGENTS_MAX}", specs.len())),
+        false => Ok(specs),
+    }
+}
+
+/// Adds an agent under a name that no other has.
+fn add(specs: &mut Vec<Spec>, like: &str, place: Place, weight: u32) -> Result<(), String> {
+    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
+        true => c,
+        false => '-',
+    };
+    let base: String = like.chars().map(plain).take(NAME_BYTES_MAX - 8).collect();
+    let count = specs
+        .iter()
+        .filter(|spec| spec.name.as_str() == base)
+        .count();
+    let mut number = if place == Place::Local { 1 } else { 2 };
+    let mut name = match place {
+        Place::Ssh(_) if count == 0 => base.clone(),
+        _ => format!("{base}{number}"),
+    };
+    while specs.iter().any(|spec| spec.name.as_str() == name) {
+        number += 1;
+        name = format!("{base}{number}");
+    }
+    let name = AgentName::new(name).map_err(|error| error.to_string())?;
+    specs.push(Spec {
+        name,
+        place,
+        weight,
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_named_by_where_they_run() {
+        let read = specs(
+            "local:2, ssh:gen1,ssh:me@gen1.example.org=3,ssh:gen1,local:1",
+            false,
+        )
+        .unwrap();
+        let told: Vec<(String, u32)> = (read.iter())
+            .map(|spec| (spec.name.to_string(), spec.weight))
+            .collect();
+        let told: Vec<(&str, u32)> = told.iter().map(|(name, w)| (name.as_str(), *w)).collect();
+        let expected = [
+            ("local1", 1),
+            ("local2", 1),
+            ("gen1", 1),
+            ("gen1-example-org", 3),
+            ("gen12", 1),
+            ("local3", 1),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(read[3].place, Place::Ssh("me@gen1.example.org".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_agent_is_refused() {
+        for wrong in [
+            "",
+            "gen1",
+            "local",
+            "local:",
+            "local:0",
+            "local:5000",
+            "ssh:",
+            "ssh:-oProxyCommand=x",
+            "ssh:a b",
+            "ssh:gen1=0",
+            "ssh:gen1=x",
+            "local:1,,local:1",
+            "tcp:gen1",
+        ] {
+            assert!(specs(wrong, false).is_err(), "{wrong}");
+        }
+        let joined = specs("gen1,gen2=3", true).unwrap();
+        assert_eq!((joined[1].weight, &joined[1].place), (3, &Place::Joins));
+        for wrong in ["gen1,gen1", "local:2", "a.b", "gen1=0"] {
+            assert!(specs(wrong, true).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What an agent is told when it is started, over its standard input, and its life.
+
+use std::io::Read as _;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::{Clock, Secret};
+use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
+use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
+use dyno_fleet::message::{Build, Hello, PROTOCOL};
+use dyno_fleet::names::{AgentName, RunId};
+use dyno_fleet::pump::{take_part, unix_ns};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::part;
+use crate::commands::Password;
+
+/// A ticket is shorter.
+const BYTES_MAX: u64 = 64 << 10;
+/// How long an agent waits for the first word of its coordinator.
+const JOIN: Duration = Duration::from_secs(60);
+
+/// What an agent has to know before it reaches the bus. It holds secrets, and goes from standard
+/// input to memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ticket {
+    /// The version of the protocol.
+    pub v: u32,
+    /// Where the bus is: host and port.
+    pub bus: String,
+    /// The run.
+    pub run: RunId,
+    /// The agent's name.
+    pub name: AgentName,
+    /// The seed of its key.
+    pub key: String,
+    /// The target's password, where the coordinator has one.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// How many agents of the run share this host's cores.
+    pub sharing: u32,
+}
+
+impl Ticket {
+    /// Reads one from standard input, up to the end of its line.
+    ///
+    /// # Errors
+    /// There is none, or it is of another version.
+    pub fn read() -> Result<Self> {
+        read("a ticket")
+    }
+}
+
+/// What standard input holds up to the end of its first line.
+///
+/// # Errors
+/// There is none, or it is of another version.
+pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
+    let mut bytes = Vec::new();
+    // A byte at a time: what follows is not of it.
+    let mut input = std::io::stdin().lock().take(BYTES_MAX);
+    let mut byte = [0];
+    while input
+        .read(&mut byte)
+        .context("cannot read standard input")?
+        == 1
+        && byte[0] != b'\n'
+    {
+        bytes.push(byte[0]);
+    }
+    // The text is not repeated: it may hold a key.
+    let nothing =
+        || anyhow!("standard input does not hold {what}: `dyno run` starts such agents by itself");
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|_| nothing())?;
+    if let Some(version) = value.get("v").and_then(serde_json::Value::as_u64)
+        && version != u64::from(PROTOCOL)
+    {
+        bail!(
+            "the coordinator speaks version {version} of the protocol, and this Dyno speaks \
+             {PROTOCOL}: run the same Dyno everywhere"
+        );
+    }
+    serde_json::from_value(value).map_err(|_| nothing())
+}
+
+/// An agent's place in a run.
+pub struct Seat {
+    /// Its end of the bus.
+    pub bus: NatsConfig,
+    /// Its name.
+    pub name: AgentName,
+    /// Where the target's password comes from.
+    pub password: Password,
+    /// How many agents of the run share this host's cores.
+    pub sharing: u32,
+    /// See [`AgentConfig::linger_ns`].
+    pub linger_ns: u64,
+}
+
+impl From<Ticket> for Seat {
+    fn from(ticket: Ticket) -> Self {
+        let key = Secret::new(ticket.key);
+        dyno_core::redact::learn(&key, &[]);
+        Self {
+            bus: NatsConfig {
+                address: ticket.bus,
+                key,
+                run: ticket.run,
+                role: Role::Agent(ticket.name.clone()),
+                authority: None,
+            },
+            name: ticket.name,
+            password: Password::Told(ticket.password.map(Secret::new)),
+            sharing: ticket.sharing,
+            // The bus goes with who started both.
+            linger_ns: LINGER_NS / 10,
+        }
+    }
+}
+
+/// Takes part in a run, until it is over.
+///
+/// # Errors
+/// The bus cannot be reached; the coordinator does not want this agent, or is gone.
+pub fn serve(seat: Seat) -> Result<()> {
+    let run = seat.bus.run.clone();
+    let mut bus = NatsBus::connect(seat.bus)?;
+    let config = AgentConfig {
+        run,
+        name: seat.name,
+        instance: instance(),
+        hello: hello(),
+        linger_ns: seat.linger_ns,
+        join_ns: u64::try_from(JOIN.as_nanos()).unwrap_or(u64::MAX),
+    };
+    let mut agent = Agent::new(config, Clock.now(), unix_ns());
+    let (command, commands) = channel();
+    let (report, reports) = channel();
+    let load = part::start(commands, report, seat.password, seat.sharing)?;
+    let exit = take_part(&mut agent, &mut bus, &command, &reports)?;
+    // Whatever was sent last is to reach the bus.
+    drop(bus);
+    load.end();
+    match exit {
+        Exit::Done => Ok(()),
+        Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
+        Exit::NotJoined => bail!("no coordinator answered on the bus"),
+        Exit::Orphaned { unconfirmed } => bail!(
+            "nothing is heard of the coordinator; {unconfirmed} message(s) with figures were not \
+             received"
+        ),
+    }
+}
+
+/// Tells this process from another one of the same name.
+fn instance() -> u64 {
+    let seed = format!("{} {}", std::process::id(), unix_ns());
+    let digest = Sha256::digest(seed.as_bytes());
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+/// What this program is.
+pub fn build() -> Build {
+    let binary = std::fs::File::open("/proc/self/exe").and_then(|mut file| {
+        let mut digest = Sha256::new();
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(digest.finalize()),
+                count => digest.update(&block[..count]),
+            }
+        }
+    });
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("DYNO_BUILD_COMMIT").to_owned(),
+        binary_sha256: binary.map_or_else(|_| String::new(), |digest| hex(&digest)),
+        // It comes with the plan.
+        script_sha256: String::new(),
+    }
+}
+
+/// What an agent says of itself.
+fn hello() -> Hello {
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.trim().to_owned()
+    };
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = memory.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemAvailable:")?.trim();
+        kib.split(' ').next()?.parse::<u64>().ok()
+    });
+    Hello {
+        build: build(),
+        protocols: vec![PROTOCOL],
+        host: read("/proc/sys/kernel/hostname"),
+        cores: dyno_run::cores(),
+        kernel: read("/proc/sys/kernel/osrelease"),
+        clock_source: read(source),
+        memory_bytes: available.unwrap_or_default() * 1024,
+        capacity_per_s: None,
+    }
+}

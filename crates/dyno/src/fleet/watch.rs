@@ -1,0 +1,334 @@
+//! What an observer beside the server tells, as what this host sees: on this host's clock, with
+//! names that say whose host it is.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::Target;
+use dyno_core::clock::{Clock, Nanos};
+use dyno_fleet::clock::{Estimator, Exchange, Relation};
+use dyno_fleet::message::PROTOCOL;
+use dyno_observe::{OBSERVATIONS_MAX, Observation};
+use dyno_run::Beside;
+
+use super::beside::{END, Line, Order};
+use super::launch::Launched;
+use super::specs::Place;
+use crate::options::Parsed;
+use crate::settings::usage;
+
+/// How many questions a burst has, and how far they are apart.
+const PROBES: u32 = 20;
+const PROBE_GAP: Duration = Duration::from_millis(2);
+/// How far bursts are apart.
+const BURST_GAP: Duration = Duration::from_secs(10);
+/// How long the first answer may take: an ssh connects.
+const BEGIN: Duration = Duration::from_secs(30);
+/// Series of this process and of observers on this host have lower numbers, those of sessions
+/// higher ones.
+const FIRST: u32 = 1 << 30;
+/// What observers say of their host begins so; here that is the server's.
+const HOST: &str = "host.";
+/// And what they say of the server.
+const OF_SERVER: [&str; 2] = ["server.", "data."];
+
+/// Where the server is observed from.
+#[derive(Clone, Debug)]
+pub struct ServerAgent {
+    place: Place,
+    program: String,
+}
+
+impl ServerAgent {
+    /// What `--server-agent` says, if it is given.
+    ///
+    /// # Errors
+    /// It is no place.
+    pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
+        let Some(text) = parsed.value("server-agent") else {
+            return Ok(None);
+        };
+        let place = Place::one(text).map_err(|why| usage(format!("--server-agent: {why}")))?;
+        let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
+        Ok(Some(Self { place, program }))
+    }
+
+    /// Starts to observe.
+    ///
+    /// # Errors
+    /// The observer cannot be started, or does not answer.
+    pub fn start(&self, target: &Target) -> Result<Beside> {
+        let order = Order {
+            v: PROTOCOL,
+            target: target.plan().url().unwrap_or_default(),
+            password: (target.password.as_ref()).map(|password| password.expose().to_owned()),
+        };
+        let (mut launched, input, output) = Launched::observer(&self.place, &self.program, &order)?;
+        let (lines, heard) = channel();
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        thread("beside-lines")
+            .spawn(move || hear(output, &lines))
+            .context("cannot start the thread that hears the observer")?;
+        let mut watcher = Watcher {
+            input,
+            estimator: Estimator::default(),
+            relation: None,
+            early: Vec::new(),
+        };
+        if let Err(error) = watcher.begin(&heard) {
+            Launched::end_all(std::slice::from_mut(&mut launched), Some(Duration::ZERO));
+            let how = launched.ended().unwrap_or_default();
+            bail!("--server-agent: the observer beside the server did not begin: {error}; {how}");
+        }
+        let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
+        let (stop, stopped) = channel::<()>();
+        let body = move || {
+            watcher.watch(&heard, &stopped, &sender);
+            watcher.end();
+            while let Ok((line, _)) = heard.recv() {
+                if let Line::Seen(seen) = line {
+                    // Its last sample is of the time before.
+                    drop(sender.try_send(seen));
+                }
+            }
+            Launched::end_all(std::slice::from_mut(&mut launched), None);
+        };
+        let watching: JoinHandle<()> = thread("beside")
+            .spawn(body)
+            .context("cannot start the thread that watches the observer")?;
+        let end = move || {
+            drop(stop);
+            let _ = watching.join();
+        };
+        Ok(Beside {
+            observations,
+            end: Box::new(end),
+        })
+    }
+}
+
+/// Reads lines, each with when it came.
+fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
+    for line in BufReader::new(output).lines() {
+        let now = Clock.now();
+        let Ok(line) = line else { return };
+        if let Ok(line) = serde_json::from_str(&line)
+            && lines.send((line, now)).is_err()
+        {
+            return;
+        }
+    }
+}
+
+struct Watcher {
+    input: ChildStdin,
+    estimator: Estimator,
+    relation: Option<Relation>,
+    /// What was seen before the clocks were known.
+    early: Vec<Observation>,
+}
+
+impl Watcher {
+    /// Asks the clock for the first time.
+    fn begin(&mut self, heard: &Receiver<(Line, Nanos)>) -> Result<()> {
+        self.ask()?;
+        let until = Clock.now() + BEGIN.as_nanos() as u64;
+        let mut answers = 0;
+        while answers < PROBES {
+            let left = Duration::from_nanos(until.saturating_sub(Clock.now()));
+            match heard.recv_timeout(left) {
+                Ok((Line::Echo(sent, received), returned)) => {
+                    self.take(sent, received, returned);
+                    answers += 1;
+                }
+                Ok((Line::Seen(seen), _)) => self.early.push(seen),
+                Err(RecvTimeoutError::Timeout) => bail!("it does not answer"),
+                Err(RecvTimeoutError::Disconnected) => bail!("it has ended"),
+            }
+        }
+        self.estimator.end_burst();
+        self.relation = self.estimator.relation();
+        self.relation
+            .map(|_| ())
+            .ok_or_else(|| anyhow!("its clock makes no sense"))
+    }
+
+    fn ask(&mut self) -> std::io::Result<()> {
+        for _ in 0..PROBES {
+            writeln!(self.input, "{}", Clock.now())?;
+            self.input.flush()?;
+            std::thread::sleep(PROBE_GAP);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        // One that has ended already does not hear it.
+        let _ = writeln!(self.input, "{END}").and_then(|()| self.input.flush());
+    }
+
+    fn take(&mut self, sent: Nanos, received: Nanos, returned: Nanos) {
+        self.estimator.take(Exchange {
+            sent,
+            received,
+            answered: received,
+            returned,
+        });
+    }
+
+    /// Passes on what is seen until it is stopped, or the observer has ended.
+    fn watch(
+        &mut self,
+        heard: &Receiver<(Line, Nanos)>,
+        stopped: &Receiver<()>,
+        sender: &SyncSender<Observation>,
+    ) {
+        for seen in std::mem::take(&mut self.early) {
+            self.pass(seen, sender);
+        }
+        let mut burst_at = Clock.now() + BURST_GAP.as_nanos() as u64;
+        let look = Duration::from_millis(50);
+        loop {
+            match heard.recv_timeout(look) {
+                Ok((Line::Seen(seen), _)) => self.pass(seen, sender),
+                Ok((Line::Echo(sent, received), returned)) => self.take(sent, received, returned),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if matches!(
+                stopped.try_recv(),
+                Err(std::sync::mpsc::TryRecvError::Disconnected)
+            ) {
+                return;
+            }
+            if Clock.now() >= burst_at {
+                burst_at += BURST_GAP.as_nanos() as u64;
+                // The answers to the burst before have come long ago.
+                if self.estimator.end_burst() {
+                    self.relation = self.estimator.relation();
+                }
+                if self.ask().is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pass(&self, seen: Observation, sender: &SyncSender<Observation>) {
+        let Some(relation) = self.relation else {
+            return;
+        };
+        if let Some(seen) = placed(seen, &|at| relation.ours(at)) {
+            // What finds no room is lost, as with observers of this host.
+            drop(sender.try_send(seen));
+        }
+    }
+}
+
+/// What is seen there, as it is told here; `None` for what this host sees itself.
+fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observation> {
+    Some(match seen {
+        Observation::Series { id, mut key, kind } => {
+            key.name = name(&key.name)?;
+            let id = id + FIRST;
+            Observation::Series { id, key, kind }
+        }
+        Observation::Sample { at, values } => Observation::Sample {
+            at: ours(at),
+            values: values
+                .into_iter()
+                .map(|(id, value)| (id + FIRST, value))
+                .collect(),
+        },
+        Observation::Zeros { id, at } => Observation::Zeros {
+            id: id + FIRST,
+            at: at.into_iter().map(ours).collect(),
+        },
+        // Whether it is on this host.
+        Observation::Fact(fact) if fact.name == "server.same_host" => return None,
+        Observation::Fact(mut fact) => {
+            fact.name = name(&fact.name)?;
+            Observation::Fact(fact)
+        }
+        Observation::NotObserved(mut gap) => {
+            gap.what = match gap.what.as_str() {
+                "data" => gap.what,
+                other => name(other)?,
+            };
+            Observation::NotObserved(gap)
+        }
+        Observation::Event {
+            at,
+            until,
+            kind,
+            text,
+        } => Observation::Event {
+            at: ours(at),
+            until: until.map(ours),
+            kind,
+            text: format!("On the server's host: {text}"),
+        },
+        // The server tells its settings to everybody.
+        Observation::Setting { .. } => return None,
+    })
+}
+
+/// The name of what is seen there; `None` for what this host sees itself.
+fn name(there: &str) -> Option<String> {
+    if let Some(rest) = there.strip_prefix(HOST) {
+        return Some(format!("server.host.{rest}"));
+    }
+    let of_server = OF_SERVER.iter().any(|prefix| there.starts_with(prefix));
+    of_server.then(|| there.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::{Fact, SeriesKey, SeriesKind};
+
+    use super::*;
+
+    #[test]
+    fn what_is_seen_there_has_names_and_instants_of_its_own() {
+        let ours = |at: Nanos| at + 1_000;
+        let series = |name: &str| Observation::Series {
+            id: 3,
+            key: SeriesKey {
+                name: name.to_owned(),
+                unit: "percent".to_owned(),
+                source: "/proc/stat".to_owned(),
+            },
+            kind: SeriesKind::Gauge,
+        };
+        let told = |name: &str| match placed(series(name), &ours) {
+            Some(Observation::Series { id, key, .. }) => Some((id, key.name)),
+            _ => None,
+        };
+        let host = (FIRST + 3, "server.host.cpu.user".to_owned());
+        assert_eq!(told("host.cpu.user"), Some(host));
+        let own = (FIRST + 3, "server.cpu.user".to_owned());
+        assert_eq!(told("server.cpu.user"), Some(own));
+        for here in ["client.cpu.user", "db.up", "observer.cpu"] {
+            assert_eq!(told(here), None, "{here}");
+        }
+        let sample = Observation::Sample {
+            at: 5,
+            values: vec![(3, 0.5)],
+        };
+        let expected = Observation::Sample {
+            at: 1_005,
+            values: vec![(FIRST + 3, 0.5)],
+        };
+        assert_eq!(placed(sample, &ours), Some(expected));
+        let fact = Observation::Fact(Fact {
+            name: "client.pid".to_owned(),
+            value: "7".to_owned(),
+            source: "getpid".to_owned(),
+        });
+        assert_eq!(placed(fact, &ours), None);
+    }
+}

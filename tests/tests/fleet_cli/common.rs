@@ -1,0 +1,91 @@
+//! A database for a test's agents, and the processes of its run.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dyno_core::Clock;
+pub use dyno_tests::own_servers::{Lab, has};
+use dyno_tests::{Database, Kind};
+use serde_json::Value;
+
+/// How long a command that ends by itself may take on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// The administrator's URL of a test's database, by TCP.
+pub fn url_of(database: &Database) -> String {
+    let server = &database.server;
+    let scheme = match server.kind {
+        Kind::Mariadb | Kind::Mysql => "mysql",
+        Kind::Postgres => "postgres",
+    };
+    let (user, name) = (server.user(), &database.name);
+    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
+}
+
+/// Writes a file into the folder of a test, and gives its name there.
+pub fn file(lab: &Lab, name: &str, text: &str) -> String {
+    fs::write(lab.path(name), text).unwrap();
+    name.to_owned()
+}
+
+/// The last run of a test.
+pub fn last(lab: &Lab) -> Value {
+    let shown = lab.dyno("show last --json").success();
+    serde_json::from_str(&shown.stdout).unwrap()
+}
+
+/// The findings of a run's check `agents`: what came of it, and its evidence.
+pub fn agents_check(run: &Value) -> (String, String) {
+    let findings = run["findings"].as_array().unwrap();
+    let found = findings
+        .iter()
+        .find(|one| one["check"] == "agents")
+        .unwrap();
+    let text = |name: &str| found[name].as_str().unwrap().to_owned();
+    (text("outcome"), text("evidence"))
+}
+
+/// The children of a process whose command line has this word: their numbers.
+pub fn children(parent: u32, word: &str) -> Vec<i32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
+            continue;
+        };
+        let file = |name: &str| {
+            let path: PathBuf = entry.path().join(name);
+            String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+        };
+        let status = file("status");
+        let parents = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        let is_child = parents.is_some_and(|ppid| ppid.trim() == parent.to_string());
+        if is_child && file("cmdline").contains(word) {
+            found.push(pid);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Sends a signal to a process.
+pub fn signal(pid: i32, signal: i32) {
+    // SAFETY: kill has no memory effects; it is a process of this test's.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Whether a process is there, and has not ended.
+pub fn is_alive(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|rest| !rest.starts_with(['Z', 'X']))
+}
+
+/// Waits until none of the processes is there any more.
+pub fn wait_for_end(pids: &[i32], limit: Duration) {
+    let until = Clock.now() + limit.as_nanos() as u64;
+    while pids.iter().any(|pid| is_alive(*pid)) {
+        assert!(Clock.now() < until, "still there: {pids:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

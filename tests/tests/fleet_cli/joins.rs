@@ -1,0 +1,122 @@
+//! Agents that join over a NATS server of the user's own, by TLS; and an observer beside the
+//! server.
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::{Running, run};
+use dyno_tests::{Database, Kind};
+
+use crate::common::{LIMIT, Lab, agents_check, children, has, last, url_of, wait_for_end};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A NATS server with keys for these agents, and a certificate that signs itself.
+fn bus(lab: &Lab, port: u16, agents: &str) -> Running {
+    let certificate = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+                       -addext subjectAltName=IP:127.0.0.1 \
+                       -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out cert.pem";
+    let mut openssl = Command::new("openssl");
+    openssl
+        .current_dir(lab.path(""))
+        .args(certificate.split_whitespace());
+    run(&mut openssl, LIMIT).success();
+    let made = lab.dyno(&format!(
+        "fleet keys bus {agents} --listen 127.0.0.1:{port} --tls-cert cert.pem --tls-key key.pem"
+    ));
+    has(&made.success(), &["coordinator.nk", "nats-server -c"]);
+    let named = std::env::var_os("DYNO_TEST_NATS_SERVER");
+    let mut server = Command::new(named.unwrap_or_else(|| "nats-server".into()));
+    server
+        .arg("-c")
+        .arg(lab.path("bus/nats-server.conf"))
+        .stdin(Stdio::null());
+    let server = Running::start(&mut server);
+    let until = Clock.now() + LIMIT.as_nanos() as u64;
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Clock.now() < until, "the NATS server does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server
+}
+
+#[test]
+fn agents_that_join_make_one_run_and_end() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let port = free_port();
+    let _bus = bus(&lab, port, "gen1 gen2");
+    let options = format!("--target {} --table-size 1000", url_of(&database));
+    lab.dyno(&format!("prepare oltp_point_select {options}"))
+        .success();
+    let url = format!("tls://127.0.0.1:{port}");
+    let join = |name: &str| {
+        let key = format!("--name {name} --key bus/{name}.nk --ca cert.pem");
+        lab.start(&format!("agent --join {url} {key}"))
+    };
+    let (gen1, gen2) = (join("gen1"), join("gen2"));
+    let line = format!(
+        "run oltp_point_select {options} -c 6 -t 2s --warmup 0 --calibrate never \
+         --agents gen1,gen2=2 --bus {url} --bus-key bus/coordinator.nk --bus-ca cert.pem"
+    );
+    let ended = lab.dyno(&line).success();
+    has(&ended, &["agent gen2 on", "4 sessions"]);
+    gen1.finish(LIMIT).success();
+    gen2.finish(LIMIT).success();
+    let run = last(&lab);
+    assert_eq!(run["agents"][1]["sessions"], 4);
+    assert_ne!(agents_check(&run).0, "refuse");
+    // A key opens the seat of its agent only.
+    let wrong = lab.dyno(&format!(
+        "agent --join {url} --name gen1 --key cert.pem --ca cert.pem --wait 2s"
+    ));
+    has(&wrong.failure(1), &["cert.pem"]);
+    let nobody = lab.dyno(&format!(
+        "agent --join {url} --name gen1 --key bus/gen1.nk --ca cert.pem --wait 1s"
+    ));
+    has(&nobody.failure(1), &["no run named the agent gen1 in time"]);
+    let clear = lab.dyno(&format!("agent --join tls://127.0.0.1:{port} --name gen1"));
+    has(&clear.failure(2), &["--ca FILE names the authority"]);
+    let far = lab.dyno("agent --join nats://192.0.2.1 --name gen1 --key bus/gen1.nk --wait 1s");
+    has(&far.failure(1), &["needs TLS"]);
+}
+
+#[test]
+fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let lab = Lab::new();
+        let database = Database::new(kind);
+        let options = format!("--target {} --table-size 1000", url_of(&database));
+        lab.dyno(&format!("prepare oltp_point_select {options}"))
+            .success();
+        let mut run = lab.start(&format!(
+            "run oltp_point_select {options} -c 4 -t 4s --warmup 0 --calibrate never \
+             --server-agent local"
+        ));
+        run.measuring();
+        let observer = children(run.pid(), "--observe");
+        assert_eq!(observer.len(), 1);
+        run.finish(LIMIT).success();
+        wait_for_end(&observer, Duration::from_secs(10));
+        let exported = lab.dyno("export last --format json").success();
+        let series = |name: &str| {
+            let key = format!("\"{name}\"");
+            exported.stdout.matches(&key).count()
+        };
+        // This host sees the server as well, and does not tell it twice.
+        assert_eq!(series("server.cpu.user"), 1, "{kind:?}");
+        assert!(series("server.host.cpu.user") > 0, "{kind:?}");
+        // What a transaction costs the server is known by it.
+        let shown = last(&lab);
+        let costs = shown["costs"].as_array().unwrap();
+        let known =
+            |one: &&serde_json::Value| one["name"] == "server CPU" && !one["value"].is_null();
+        assert!(costs.iter().any(|one| known(&one)), "{costs:#?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! What agents do together is what one load generator does alone.
+
+use std::collections::BTreeMap;
+
+use dyno_tests::log::LoggingServer;
+use dyno_tests::{Database, Kind};
+
+use crate::common::{Lab, agents_check, file, has, last, url_of};
+
+/// Each session does a fixed number of events with random numbers of its own, whatever else runs.
+const FIXED: &str = "\
+local ffi = require('ffi')
+local con
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function thread_run(tid)
+  for i = 1, 40 do
+    ffi.C.sb_event_start(tid)
+    con:query(string.format('SELECT /* did */ %d, %d', sysbench.tid,
+      sysbench.rand.uniform(1, 1000000000)))
+    ffi.C.sb_event_stop(tid)
+  end
+end
+";
+
+/// The statements that sessions sent, each with how often.
+fn statements(server: &LoggingServer, work: impl FnOnce()) -> BTreeMap<String, u64> {
+    let sql = "SELECT argument FROM mysql.general_log WHERE argument LIKE '%/* did */%' AND \
+               user_host LIKE 'oracle[%' AND command_type = 'Query'";
+    let admin = server.server();
+    admin.execute(None, "TRUNCATE mysql.general_log");
+    work();
+    let mut all = BTreeMap::new();
+    for row in admin.query(None, sql) {
+        *all.entry(row[0].clone()).or_default() += 1;
+    }
+    all
+}
+
+#[test]
+fn four_agents_send_what_one_load_generator_sends() {
+    let lab = Lab::new();
+    let server = LoggingServer::start(Kind::Mariadb);
+    let script = file(&lab, "fixed.lua", FIXED);
+    let line = format!(
+        "run {script} --target mysql://oracle@127.0.0.1:{}/test -c 8 -t 60s --warmup 0 --seed 7 \
+         --calibrate never --observe off",
+        server.server().port
+    );
+    server
+        .server()
+        .execute(None, "CREATE DATABASE IF NOT EXISTS test");
+    let one = statements(&server, || {
+        lab.dyno(&line).success();
+    });
+    assert_eq!(one.values().sum::<u64>(), 8 * 40);
+    for agents in ["local:4", "local:1=3,local:2=1"] {
+        let several = statements(&server, || {
+            lab.dyno(&format!("{line} --agents {agents}")).success();
+        });
+        assert_eq!(several, one, "{agents}");
+    }
+}
+
+#[test]
+fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let lab = Lab::new();
+        let database = Database::new(kind);
+        database.execute("CREATE TABLE done (session INT, number INT)");
+        let script = file(
+            &lab,
+            "insert.lua",
+            "local con\n\
+             function thread_init() con = sysbench.sql.driver():connect() end\n\
+             function event()\n\
+             con:query(string.format('INSERT INTO done VALUES (%d, %d)', sysbench.tid,\n\
+             sysbench.rand.uniform(1, 1000000)))\nend\n",
+        );
+        let line = format!(
+            "run {script} --target {} -c 6 -t 60s --events 1500 --warmup 0 --seed 3 \
+             --calibrate never --agents local:3 --statements --interval 100ms",
+            url_of(&database)
+        );
+        let told = lab.dyno(&line).success();
+        has(&told, &["agent local1 on", "2 sessions, 500 events"]);
+        assert_eq!(database.query_one("SELECT COUNT(*) FROM done"), "1500");
+        let sessions = "SELECT COUNT(DISTINCT session) FROM done WHERE session < 6";
+        assert_eq!(database.query_one(sessions), "6");
+        let run = last(&lab);
+        assert_eq!(run["totals"]["events"], 1500);
+        assert_eq!(run["totals"]["writes"], 1500);
+        let agents = run["agents"].as_array().unwrap();
+        let events: Vec<u64> = (agents.iter())
+            .map(|agent| agent["events"].as_u64().unwrap())
+            .collect();
+        // What ended after an agent's last interval is in the totals only.
+        let in_grace = run["events_in_grace"].as_u64().unwrap();
+        assert_eq!(events.iter().sum::<u64>() + in_grace, 1500, "{events:?}");
+        let intervals = run["intervals"].as_array().unwrap();
+        let in_intervals: u64 = (intervals.iter())
+            .map(|one| one["counters"]["events"].as_u64().unwrap())
+            .sum();
+        assert_eq!(in_intervals, events.iter().sum::<u64>());
+        let of_statements = run["statements"].as_array().unwrap();
+        assert_eq!(of_statements.len(), 1, "{of_statements:?}");
+        assert_eq!(agents_check(&run).0, "pass", "{run:#}");
+    }
+}
+
+#[test]
+fn latencies_of_agents_are_merged_and_not_averaged() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    // One session in four takes 30 ms, the others 1 ms: the third quartile lies between.
+    let script = file(
+        &lab,
+        "slow.lua",
+        "local con\n\
+         function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event()\n\
+         con:query(sysbench.tid % 4 == 0 and 'DO SLEEP(0.03)' or 'DO SLEEP(0.001)')\nend\n",
+    );
+    let line = format!(
+        "run {script} --target {} -c 4 -t 6s --warmup 0 --seed 3 --calibrate never \
+         --agents local:4 --percentiles 50,90,99",
+        url_of(&database)
+    );
+    lab.dyno(&line).success();
+    let run = last(&lab);
+    let agents = run["agents"].as_array().unwrap();
+    let slow = agents[0]["p50_ms"].as_f64().unwrap();
+    let quick = agents[1]["p50_ms"].as_f64().unwrap();
+    assert!(slow >= 30.0 && quick < 15.0, "{agents:?}");
+    let whole = &run["service"]["percentiles"];
+    let at = |index: usize| whole[index]["value_ms"].as_f64().unwrap();
+    // By far the most events are quick ones: a mean of medians would lie at 8 ms at least.
+    assert!(at(0) < 7.0 && at(2) >= 30.0, "{whole}");
+    let (outcome, evidence) = agents_check(&run);
+    assert_eq!(outcome, "doubt", "{evidence}");
+    assert!(evidence.contains("local1 did"), "{evidence}");
+}
+
+#[test]
+fn the_ledger_of_agents_is_that_of_the_run() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let options = format!("--target {} --scale 1 --tables 1", url_of(&database));
+    lab.dyno(&format!("prepare tpcc {options}")).success();
+    let line = format!("run tpcc {options} -c 4 -t 5s --warmup 0 --calibrate never");
+    lab.dyno(&format!("{line} --agents local:2")).success();
+    let run = last(&lab);
+    let entries = run["ledger"].as_array().unwrap();
+    assert!(!entries.is_empty());
+    let findings = run["findings"].as_array().unwrap();
+    let ledger = findings
+        .iter()
+        .find(|one| one["check"] == "consistency")
+        .unwrap();
+    assert_eq!(ledger["outcome"], "pass", "{ledger:#}");
+    // Numbers that sessions share are refused, but for those that say what each agent's own mean.
+    let script = file(
+        &lab,
+        "shares.lua",
+        "function thread_init() dyno.shared('next') end function event() end",
+    );
+    let target = url_of(&database);
+    let refused = lab.dyno(&format!(
+        "run {script} --target {target} -c 2 -t 1s --calibrate never --agents local:2"
+    ));
+    has(
+        &refused.failure(1),
+        &["several load generators cannot share 'next'"],
+    );
+}
