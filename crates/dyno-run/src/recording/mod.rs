@@ -65,8 +65,11 @@ pub struct Beside {
     /// What it sees, on this host's clock. It ends with the observer.
     pub observations: Receiver<Observation>,
     /// Ends it.
-    pub end: Box<dyn FnOnce() + Send>,
+    pub end: End,
 }
+
+/// Ends something.
+pub type End = Box<dyn FnOnce() + Send>;
 
 /// A run that is being recorded and observed.
 pub struct Recording {
@@ -74,7 +77,7 @@ pub struct Recording {
     outputs: Arc<Outputs>,
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<Seen>)>,
-    beside: Option<(Box<dyn FnOnce() + Send>, JoinHandle<Seen>)>,
+    beside: Option<(End, JoinHandle<Seen>)>,
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
