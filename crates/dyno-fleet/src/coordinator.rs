@@ -251,6 +251,15 @@ impl Coordinator {
         self.fail(why, now);
     }
 
+    /// Ends the run at once: what has come is what there is.
+    pub fn abandon(&mut self, why: &str, now: Nanos) {
+        self.fail(why, now);
+        if self.phase == Phase::Draining {
+            self.finish(now);
+            self.enter(Phase::Over, now);
+        }
+    }
+
     /// The bus went away, or is back. While it is away nobody is lost.
     pub fn bus(&mut self, is_up: bool, now: Nanos) {
         if self.bus_is_down == is_up {

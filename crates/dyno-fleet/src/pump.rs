@@ -36,6 +36,15 @@ pub fn unix_ns() -> u64 {
     u64::try_from(wall_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Why a run is to end before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// The agents end their loads, and tell what they measured.
+    Soon(String),
+    /// Nobody is waited for.
+    Now(String),
+}
+
 /// Coordinates a run to its end. `event` takes what there is to tell; `stop` is asked now and then
 /// why the run is to end before its time, if it is.
 ///
@@ -45,12 +54,14 @@ pub fn coordinate(
     coordinator: &mut Coordinator,
     bus: &mut impl Bus,
     mut event: impl FnMut(Event),
-    mut stop: impl FnMut() -> Option<String>,
+    mut stop: impl FnMut() -> Option<Halt>,
 ) -> Result<(), BusError> {
     while !coordinator.is_over() {
         let now = Clock.now();
-        if let Some(why) = stop() {
-            coordinator.stop(&why, now);
+        match stop() {
+            None => {}
+            Some(Halt::Soon(why)) => coordinator.stop(&why, now),
+            Some(Halt::Now(why)) => coordinator.abandon(&why, now),
         }
         coordinator.tick(now);
         while let Some(output) = coordinator.next_output() {

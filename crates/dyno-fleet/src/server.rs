@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use dyno_core::clock::wall_time;
 use dyno_core::{Clock, Secret};
 use nkeys::KeyPair;
 use tempfile::TempDir;
@@ -34,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// What it may keep of a run.
 const STORE_BYTES_MAX: u64 = 4 << 30;
 /// What the coordinator is called beside its agents.
-pub(crate) const COORDINATOR: &str = "coordinator";
+pub const COORDINATOR: &str = "coordinator";
 /// Its program, and what it logs.
 const PROGRAM: &str = "nats-server";
 const LOG: &str = "server.log";
@@ -122,9 +123,13 @@ impl Server {
         run: &RunId,
         agents: &[AgentName],
     ) -> Result<Self, ServerError> {
+        let ns = wall_time().as_nanos();
+        let name = format!("dyno-{}-{ns:x}", std::process::id());
         let mut builder = tempfile::Builder::new();
         builder
-            .prefix("dyno-bus-")
+            // As all folders of runs are named: those of runs that were killed are removed.
+            .prefix(&name)
+            .rand_bytes(0)
             .permissions(Permissions::from_mode(0o700));
         let folder = builder.tempdir().map_err(|source| ServerError::Folder {
             what: "the folder",
@@ -260,6 +265,9 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // It needs nothing of it, and passwords may stand there.
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             // Ctrl-C is not for it: it goes with the process that started it.
             .process_group(0);
         // SAFETY: between fork and exec only two system calls are made, which take no memory.

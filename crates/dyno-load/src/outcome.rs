@@ -136,10 +136,16 @@ pub struct Counted {
     pub sums: Vec<[i128; 3]>,
     /// Numbers that sessions share and that are added up, by name.
     pub numbers: BTreeMap<String, Vec<i64>>,
+    /// Whether a session has used the database.
+    pub driver_used: bool,
+    /// What one of several load generators counted is not known.
+    pub incomplete: bool,
 }
 
 impl Counted {
     pub(crate) fn add(&mut self, other: Self) {
+        self.driver_used |= other.driver_used;
+        self.incomplete |= other.incomplete;
         if self.sums.len() < other.sums.len() {
             self.sums.resize(other.sums.len(), [0; 3]);
         }

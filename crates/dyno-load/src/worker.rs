@@ -1,5 +1,7 @@
 //! A worker: one thread, one readiness loop, many sessions.
 
+mod start;
+
 use std::io;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -22,9 +24,6 @@ use crate::state::{Parts, State, now};
 /// for microseconds only.
 const GROUP: usize = 32;
 
-/// How many sessions of a worker connect at the same time while they initialise: servers drop
-/// connections beyond their listen queue.
-const CONNECTING_MAX: u32 = 64;
 /// How long to stay awake before an arrival is due: about what a wake-up costs.
 const SPIN_NS: Nanos = 20_000;
 /// How long sessions that can go on get their turns before sockets are looked at again.
@@ -102,50 +101,6 @@ impl<P: Program> Worker<P> {
             self.poll()?;
             self.state.over |= self.woke >= self.state.bound;
         }
-        Ok(())
-    }
-
-    /// Has all sessions run their initialisation, interleaved.
-    fn initialise(&mut self) -> io::Result<()> {
-        let sessions = self.state.sessions.len();
-        if self.entry != Entry::Run {
-            for session in &mut self.state.sessions {
-                session.stage = Lifecycle::Ready;
-            }
-            self.ready = sessions as u32;
-            return Ok(());
-        }
-        let mut next = 0;
-        while (self.ready as usize) < sessions && !self.state.over {
-            let may_begin = self.state.connecting < CONNECTING_MAX;
-            if next < sessions && may_begin {
-                self.enter(next, &Entry::Init, Lifecycle::Init);
-                self.turn(next);
-                self.state.tick(now());
-                next += 1;
-            } else {
-                self.poll()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn await_start(&mut self) -> io::Result<()> {
-        while self.state.start.is_none() && !self.state.over {
-            self.poll()?;
-        }
-        // A script's own loop does not ask when it may begin.
-        let begin = self
-            .state
-            .start
-            .as_ref()
-            .map_or(0, |start| start.schedule.begin);
-        let bound = self.state.bound;
-        while now() < begin && !self.state.over {
-            self.state.bound = begin.min(bound);
-            self.poll()?;
-        }
-        self.state.bound = bound;
         Ok(())
     }
 

@@ -182,7 +182,8 @@ impl Watch {
         let asked = &request.plan.record.explain;
         summary.plans = crate::explain::plans(ready, asked, &outcome.shapes);
         summary.digests = digests.map(|told| crate::digests::matched(told, &summary, ready));
-        let known = !outcome.workers.iter().any(|worker| worker.stuck);
+        let known =
+            !outcome.counted.incomplete && !outcome.workers.iter().any(|worker| worker.stuck);
         let compare = |before: Before| before.compare(ready, known, sinks);
         summary.ledger = before.map_or_else(Vec::new, compare);
         reported::complete(ready, &mut summary, sinks);

@@ -15,7 +15,7 @@ pub struct AgentSummary {
     pub fraction: f64,
     /// Its sessions.
     pub sessions: u32,
-    /// Its events that are in the run's intervals.
+    /// Its events, the grace included; of one that was lost those that it told.
     pub events: u64,
     /// The same per second of the measurement.
     pub events_per_s: f64,

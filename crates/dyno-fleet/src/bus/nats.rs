@@ -47,7 +47,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const EXPIRES: Duration = Duration::from_secs(5);
 /// What the stream of a run may hold, and how long it passes over what it has.
-const STREAM_BYTES_MAX: i64 = 2 << 30;
+const STREAM_BYTES_MAX: i64 = 512 << 20;
 const STREAM_AGE: Duration = Duration::from_secs(24 * 3600);
 const DUPLICATES: Duration = Duration::from_secs(120);
 /// So many complaints of the server are kept.
@@ -258,6 +258,11 @@ impl Worker {
             }
         }
         let _ = timeout(CONFIRM_LIMIT, client.flush()).await;
+        if self.config.role == Role::Coordinator {
+            // The run is over: what is kept of it would be in the way of others.
+            let stream = format!("DYNO_{}", self.config.run);
+            let _ = timeout(CONFIRM_LIMIT, context.delete_stream(stream)).await;
+        }
     }
 
     /// Connects, and has what is to be read forwarded.
@@ -343,6 +348,8 @@ impl Worker {
                 pull::Config {
                     durable_name: Some("coordinator".to_owned()),
                     ack_policy: AckPolicy::Explicit,
+                    // What a reader that stood still has not taken comes again soon.
+                    ack_wait: CONFIRM_LIMIT,
                     ..pull::Config::default()
                 },
             )

@@ -24,6 +24,8 @@ const BURSTS_MAX: u32 = 3;
 const BOUND_NS_MAX: u64 = 500_000_000;
 /// Agents are told to leave for so long.
 const LEAVE_NS: Nanos = 3_000_000_000;
+/// So many times as long nothing is heard of all agents before they are lost.
+const ALL_SILENT: u64 = 3;
 /// Time is looked at so often.
 const TICK_NS: Nanos = 100_000_000;
 
@@ -117,11 +119,24 @@ impl Coordinator {
         if self.bus_is_down || matches!(self.phase, Phase::Gather | Phase::Leaving) {
             return;
         }
+        // Where nobody is heard it is the bus that is away, most of all, and comes back.
+        let speaks = |member: &super::Member| {
+            !member.lost && member.instance.is_some() && !member.has_told()
+        };
+        let others = self.members.iter().filter(|member| speaks(member));
+        let silent = |member: &super::Member| {
+            now.saturating_sub(member.heard_at) > self.config.limits.lost_ns / 2
+        };
+        let all_silent = others.clone().count() > 1 && others.clone().all(silent);
+        let limit = match all_silent {
+            true => self.config.limits.lost_ns * ALL_SILENT,
+            false => self.config.limits.lost_ns,
+        };
         for member in 0..self.members.len() {
             let silence = now.saturating_sub(self.members[member].heard_at);
             // One that has told all has nothing more to say, nor has one that never came.
             let told = self.members[member].has_told() || self.members[member].instance.is_none();
-            if self.members[member].lost || told || silence <= self.config.limits.lost_ns {
+            if self.members[member].lost || told || silence <= limit {
                 continue;
             }
             self.lose(member, silence, now);
@@ -327,7 +342,7 @@ impl Coordinator {
     }
 
     /// Everything is known that will be: whoever owes something will not tell it any more.
-    fn finish(&mut self, now: Nanos) {
+    pub(super) fn finish(&mut self, now: Nanos) {
         for index in 0..self.members.len() {
             if let Some(merger) = &mut self.merger {
                 self.members[index].holes = merger.holes(index);

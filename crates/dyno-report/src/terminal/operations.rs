@@ -151,8 +151,13 @@ fn ledger(run: &RunSummary, page: &mut Page) {
     let wrong = run.ledger.iter().filter(|e| e.agrees() == Some(false));
     let wrong = wrong.count();
     let unread = run.ledger.iter().filter(|e| e.found.is_none()).count();
+    let unknown = run.ledger.iter().filter(|e| e.is_open()).count();
     let all = run.ledger.len();
     let (ink, text) = match (wrong, unread) {
+        (0, 0) if unknown > 0 => (
+            Ink::Warning,
+            "not compared: it is not known what the server acknowledged".to_owned(),
+        ),
         (0, 0) => (
             Ink::Plain,
             match all {

@@ -294,6 +294,8 @@ impl Ready {
                 .map(|sum| [sum.kept, sum.unknown_low, sum.unknown_high])
                 .collect(),
             numbers: self.shared.numbers.sums(),
+            driver_used: self.driver_used(),
+            incomplete: false,
         }
     }
 
@@ -306,6 +308,9 @@ impl Ready {
         };
         let sums: Vec<_> = counted.sums.iter().map(sum).collect();
         self.shared.ledger.add(&sums);
+        self.shared
+            .driver_used
+            .fetch_or(counted.driver_used, Ordering::Relaxed);
         self.shared.numbers.add(&counted.numbers);
     }
 

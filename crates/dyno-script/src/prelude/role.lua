@@ -138,7 +138,7 @@ function dyno.shared(name, count, across)
   end
   count = count or 1
   if across ~= nil and across ~= "each" and across ~= "sum" then
-    error("dyno.shared(): several load generators have 'each' their own, or the 'sum' at the end", 2)
+    error("dyno.shared(): several load generators have 'each' their own, or the 'sum'", 2)
   end
   local known, address = P.shared_numbers(name, count, across or "")
   if known > 2 ^ 53 then

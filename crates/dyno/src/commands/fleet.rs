@@ -1,10 +1,12 @@
 //! `dyno fleet`: what load generators on many hosts need before a run.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use dyno_fleet::names::AgentName;
-use dyno_fleet::server::Standing;
+use dyno_fleet::server::{COORDINATOR, Standing};
 
 use crate::definitions::FLEET;
 use crate::options::{Grammar, Parsed, Script, help, parse};
@@ -37,6 +39,28 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
+/// These agents, and those that have keys in the folder already.
+fn agents(folder: &str, named: Vec<AgentName>) -> Result<Vec<AgentName>> {
+    let mut all = BTreeSet::new();
+    for name in named {
+        if name.as_str() == COORDINATOR {
+            return Err(usage(format!(
+                "dyno fleet keys: no agent can be called {COORDINATOR}, which is who starts runs"
+            )));
+        }
+        all.insert(name);
+    }
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let name = name.strip_suffix(".nk").map(AgentName::new);
+        all.extend(
+            name.and_then(Result::ok)
+                .filter(|name| name.as_str() != COORDINATOR),
+        );
+    }
+    Ok(all.into_iter().collect())
+}
+
 fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
     let named = |name: &&str| {
         AgentName::new(*name).map_err(|error| usage(format!("dyno fleet keys: {error}")))
@@ -51,11 +75,21 @@ fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
         _ => return Err(usage("--tls-cert and --tls-key go together")),
     };
     let listen = parsed.value("listen").unwrap_or("127.0.0.1:4222");
+    let address: SocketAddr = listen.parse().map_err(|_| {
+        usage(format!(
+            "--listen: '{listen}' is no address and port such as 0.0.0.0:4222"
+        ))
+    })?;
+    if tls.is_none() && !address.ip().is_loopback() {
+        return Err(usage(format!(
+            "--listen {listen}: a bus that other hosts reach needs --tls-cert and --tls-key"
+        )));
+    }
     let standing = Standing {
         folder: PathBuf::from(folder),
         listen: listen.to_owned(),
         tls,
-        agents: names.iter().map(named).collect::<Result<_>>()?,
+        agents: agents(folder, names.iter().map(named).collect::<Result<_>>()?)?,
     };
     let paths = standing.write()?;
     for path in &paths {

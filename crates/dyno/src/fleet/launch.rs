@@ -82,6 +82,12 @@ impl Launched {
             .stderr(Stdio::piped())
             // Ctrl-C is the coordinator's, who tells the agents.
             .process_group(0);
+        // What it has to know it is told; a variable is there for more than its process.
+        for (name, value) in std::env::vars() {
+            if redact::text(&value) != value {
+                command.env_remove(name);
+            }
+        }
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .spawn()
@@ -126,6 +132,12 @@ impl Launched {
             true => format!("{how}"),
             false => format!("{how}: {}", said.replace('\n', "; ")),
         })
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // It may have ended just now.
+        let _ = self.child.kill();
     }
 
     /// Ends all of them: those that do not end by themselves are killed.

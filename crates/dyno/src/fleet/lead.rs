@@ -14,9 +14,10 @@ use dyno_core::plan::{Arrivals, Division, Drive, Plan};
 use dyno_core::units::human_number;
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Phase, Report};
+use dyno_fleet::finding::Kind;
 use dyno_fleet::message::{Hello, PROTOCOL};
 use dyno_fleet::names::RunId;
-use dyno_fleet::pump::{coordinate, unix_ns};
+use dyno_fleet::pump::{Halt, coordinate, unix_ns};
 use dyno_fleet::server::Server;
 use dyno_load::{Progress, RunOutcome, StopLevel};
 use dyno_observe::Helpers;
@@ -28,7 +29,6 @@ use super::parcel::Parcel;
 use super::specs::{Fleet, Place};
 use super::ticket::{Ticket, build};
 use crate::options::UsageError;
-use crate::settings::usage;
 use crate::{console, is_usage};
 
 /// How long agents may take to become ready beyond the time for connecting.
@@ -67,11 +67,7 @@ fn conduct(
     observer: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunOutcome> {
     let drive = &ready.job.drive;
-    let division = fleet.division()?;
-    for number in 1..=division.agents() {
-        let own = division.own(drive, number);
-        own.map_err(|error| usage(format!("--agents: {error}")))?;
-    }
+    let division = fleet.division_of(drive)?;
     let parcel = Parcel::of(ready, plan)?;
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
     let waited_for = Arc::new(AtomicBool::new(true));
@@ -82,6 +78,7 @@ fn conduct(
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
     let leaving = Cell::new(false);
+    let lost = RefCell::new(Vec::new());
     let mut watcher = Watcher {
         fleet,
         division: &division,
@@ -97,16 +94,18 @@ fn conduct(
         report: None,
         leaving: &leaving,
         waited_for: &waited_for,
+        lost: &lost,
+        ended: 0,
     };
-    let stop = || revived(&server).or_else(|| reason(fleet, ready, &leaving, &agents));
-    let coordinated = coordinate(
-        &mut coordinator,
-        &mut bus,
-        |event| watcher.take(event),
-        stop,
-    );
+    let stop = || {
+        let revived = revived(&server).map(Halt::Soon);
+        revived.or_else(|| reason(fleet, ready, &leaving, (&agents, &lost)))
+    };
+    let tell = |event| watcher.take(event);
+    let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
     waited_for.store(false, Ordering::Relaxed);
     let (begun, start, report) = (watcher.begun, watcher.start, watcher.report.take());
+    let ended = watcher.ended;
     let abandoned = ready.stop.level() == StopLevel::Abandon;
     let patience = (abandoned || coordinated.is_err()).then_some(Duration::ZERO);
     Launched::end_all(&mut agents.borrow_mut(), patience);
@@ -116,14 +115,17 @@ fn conduct(
     if !begun {
         return Err(not_begun(&report, interrupted));
     }
-    let known = Known {
-        division: &division,
-        sessions: drive.sessions,
-        start,
-        measured: start + measured_after,
-        interrupted,
-    };
-    together(&report, &known)
+    together(
+        &report,
+        &Known {
+            division: &division,
+            sessions: drive.sessions,
+            start,
+            measured: start + measured_after,
+            ended,
+            interrupted,
+        },
+    )
 }
 
 /// Starts the bus and the agents, or calls those that join.
@@ -136,6 +138,8 @@ fn start(
     if fleet.bus.is_some() {
         let bus = NatsBus::connect(own_end(fleet, None, run)?)?;
         bus.call(&fleet.names(), waited_for)?;
+        let names: Vec<String> = fleet.names().iter().map(ToString::to_string).collect();
+        console::note(&format!("waiting for {}, for a minute", names.join(", ")));
         return Ok((bus, Vec::new(), None));
     }
     let server = Server::start(fleet.nats.as_deref(), run, &fleet.names())?;
@@ -262,15 +266,23 @@ fn reason(
     fleet: &Fleet,
     ready: &Ready,
     leaving: &Cell<bool>,
-    agents: &RefCell<Vec<Launched>>,
-) -> Option<String> {
+    (agents, lost): (&RefCell<Vec<Launched>>, &RefCell<Vec<String>>),
+) -> Option<Halt> {
     match ready.stop.level() {
         StopLevel::None => {}
-        StopLevel::End => return Some(STOPPED.to_owned()),
+        StopLevel::End => return Some(Halt::Soon(STOPPED.to_owned())),
         StopLevel::Abandon => {
             Launched::end_all(&mut agents.borrow_mut(), Some(Duration::ZERO));
-            return Some(STOPPED.to_owned());
+            return Some(Halt::Now(STOPPED.to_owned()));
         }
+    }
+    // One that is lost is not to load the server any more when it wakes.
+    for name in lost.borrow_mut().drain(..) {
+        let mut agents = agents.borrow_mut();
+        agents
+            .iter_mut()
+            .filter(|agent| agent.name == name)
+            .for_each(Launched::kill);
     }
     if leaving.get() || fleet.on_loss == LossPolicy::Degrade {
         return None;
@@ -278,7 +290,10 @@ fn reason(
     let mut agents = agents.borrow_mut();
     agents.iter_mut().find_map(|agent| {
         let how = agent.ended()?;
-        Some(format!("agent {} has ended ({how})", agent.name))
+        Some(Halt::Soon(format!(
+            "agent {} has ended ({how})",
+            agent.name
+        )))
     })
 }
 
@@ -300,6 +315,10 @@ struct Watcher<'a> {
     leaving: &'a Cell<bool>,
     /// Agents are still to come.
     waited_for: &'a AtomicBool,
+    /// Agents that were lost.
+    lost: &'a RefCell<Vec<String>>,
+    /// When the last interval ended.
+    ended: Nanos,
 }
 
 impl Watcher<'_> {
@@ -320,11 +339,15 @@ impl Watcher<'_> {
                 }
             }
             Event::Found(finding) => {
+                if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
+                    self.lost.borrow_mut().push(agent.to_string());
+                }
                 if finding.outcome != Outcome::Pass && !self.quiet {
                     console::note(&format!("warning: {}", finding.evidence));
                 }
             }
             Event::Interval(merged) if merged.complete && self.begun => {
+                self.ended = self.ended.max(merged.interval.end);
                 self.early.insert(merged.index, merged.interval);
                 while let Some(interval) = self.early.remove(&self.next) {
                     (self.observer)(Progress::Interval(&interval));

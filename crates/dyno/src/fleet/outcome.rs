@@ -23,8 +23,17 @@ pub struct Known<'a> {
     pub start: Nanos,
     /// When the measurement did.
     pub measured: Nanos,
+    /// When the last interval ended that has come; 0 without any.
+    pub ended: Nanos,
     /// The user ended the run.
     pub interrupted: bool,
+}
+
+/// What an agent's process used, and what it did after the measurement.
+#[derive(Clone, Copy)]
+struct Used {
+    process: ProcessUse,
+    in_grace: u64,
 }
 
 /// All loads as one.
@@ -33,7 +42,7 @@ pub struct Known<'a> {
 /// What an agent told cannot be read.
 pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     let mut parts = Vec::new();
-    let mut used: Vec<Option<ProcessUse>> = Vec::new();
+    let mut used: Vec<Option<Used>> = Vec::new();
     for agent in &report.agents {
         let Some(pieces) = &agent.outcome else {
             used.push(None);
@@ -44,12 +53,15 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
         let json = json.map_err(|error| unreadable(error.to_string()))?;
         let part: RunOutcome =
             serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
-        used.push(part.processes.first().copied());
+        used.push(part.processes.first().map(|process| Used {
+            process: *process,
+            in_grace: part.in_grace.events,
+        }));
         parts.push((agent.name.to_string(), part.moved(SENT_AT, known.start)));
     }
     let whole = parts.len() == report.agents.len();
     let mut outcome = match parts.is_empty() {
-        true => RunOutcome::blank(known.measured, report.total.end.max(known.measured)),
+        true => RunOutcome::blank(known.measured, known.ended.max(known.measured)),
         false => RunOutcome::together(parts)?,
     };
     if !whole {
@@ -58,6 +70,8 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
         outcome.totals = report.total.clone();
         (outcome.totals.start, outcome.totals.end) = (start, end);
         outcome.forget_grace();
+        outcome.counted.incomplete = true;
+        used.iter_mut().flatten().for_each(|used| used.in_grace = 0);
     }
     if let Some(why) = &report.failed {
         outcome.end = match known.interrupted {
@@ -77,7 +91,7 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
 
 fn summary(
     agent: &AgentReport,
-    used: Option<ProcessUse>,
+    used: Option<Used>,
     number: u32,
     measured_s: f64,
     known: &Known<'_>,
@@ -94,7 +108,7 @@ fn summary(
         host: hello.map_or_else(String::new, |hello| hello.host.clone()),
         fraction: agent.fraction,
         sessions: known.division.count(number, known.sessions.into()) as u32,
-        events: agent.sums.counters.events,
+        events: agent.sums.counters.events + used.map_or(0, |used| used.in_grace),
         events_per_s: match measured_s > 0.0 {
             true => agent.sums.counters.events as f64 / measured_s,
             false => 0.0,
@@ -104,7 +118,7 @@ fn summary(
         p99_ms: agent.p99_ns.map(|ns| ms(ns as f64)),
         cpu_cores: used
             .filter(|_| measured_s > 0.0)
-            .map(|used| (used.user_s + used.system_s) / measured_s),
+            .map(|used| (used.process.user_s + used.process.system_s) / measured_s),
         late_ms: agent.late_ns.map(|ns| ms(ns as f64)),
         clock,
         lost: agent.lost,

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use crate::settings::usage;
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::clock::wall_time;
 use dyno_core::plan::{Plan, RecordPlan, Shard};
 use dyno_core::redact;
 use dyno_fleet::message::MESSAGE_BYTES_MAX;
 use dyno_run::Ready;
+use dyno_run::scratch::{self, Scratch};
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
-
-use crate::settings::usage;
 
 /// What there may be of it, as it goes within a message.
 const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;
@@ -119,13 +120,14 @@ impl Parcel {
     ///
     /// # Errors
     /// It is no parcel, or files cannot be written.
-    pub fn unpack(text: &str, share: Shard, sharing: u32) -> Result<(TempDir, PathBuf)> {
+    pub fn unpack(text: &str, share: Shard, sharing: u32) -> Result<(Scratch, PathBuf)> {
         let mut parcel: Self = serde_json::from_str(text)
             .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))?;
-        let folder = tempfile::Builder::new()
-            .prefix("dyno-agent-")
-            .tempdir()
+        let name = scratch::name(wall_time().as_nanos());
+        let folder = Scratch::make(&std::env::temp_dir(), &name)
             .context("cannot make a folder for the plan")?;
+        // A script may hold what is not for everybody.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         for (name, text) in &parcel.files {
             if !is_plain(Path::new(name)) {
                 bail!("what came from the coordinator has a file '{name}', which is no plain path");

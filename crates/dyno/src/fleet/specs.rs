@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use dyno_core::plan::{AGENTS_MAX, Division};
+use dyno_core::plan::{AGENTS_MAX, Division, Drive};
 use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
@@ -150,13 +150,18 @@ impl Fleet {
         self.specs.iter().map(|spec| spec.name.clone()).collect()
     }
 
-    /// Who has what.
+    /// Who has what of a run.
     ///
     /// # Errors
-    /// Weights that are too fine.
-    pub fn division(&self) -> Result<Division> {
+    /// Weights that are too fine; agents without a session.
+    pub fn division_of(&self, drive: &Drive) -> Result<Division> {
+        let wrong = |error| usage(format!("--agents: {error}"));
         let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
-        Division::by_weights(&weights).map_err(|error| usage(format!("--agents: {error}")))
+        let division = Division::by_weights(&weights).map_err(wrong)?;
+        for number in 1..=division.agents() {
+            division.own(drive, number).map_err(wrong)?;
+        }
+        Ok(division)
     }
 }
 
@@ -231,11 +236,15 @@ fn add(specs: &mut Vec<Spec>, like: &str, place: Place, weight: u32) -> Result<(
     let mut number = if place == Place::Local { 1 } else { 2 };
     let mut name = match place {
         Place::Ssh(_) if count == 0 => base.clone(),
+        Place::Ssh(_) => format!("{base}-{number}"),
         _ => format!("{base}{number}"),
     };
     while specs.iter().any(|spec| spec.name.as_str() == name) {
         number += 1;
-        name = format!("{base}{number}");
+        name = match place {
+            Place::Ssh(_) => format!("{base}-{number}"),
+            _ => format!("{base}{number}"),
+        };
     }
     let name = AgentName::new(name).map_err(|error| error.to_string())?;
     specs.push(Spec {
@@ -266,7 +275,7 @@ mod tests {
             ("local2", 1),
             ("gen1", 1),
             ("gen1-example-org", 3),
-            ("gen12", 1),
+            ("gen1-2", 1),
             ("local3", 1),
         ];
         assert_eq!(told, expected);

@@ -10,12 +10,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Target;
 use dyno_core::clock::{Clock, Nanos};
+use dyno_core::record::{EventKind, NotObserved};
 use dyno_fleet::clock::{Estimator, Exchange, Relation};
 use dyno_fleet::message::PROTOCOL;
 use dyno_observe::{OBSERVATIONS_MAX, Observation};
 use dyno_run::Beside;
 
-use super::beside::{END, Line, Order};
+use super::beside::{self, Line, Order};
 use super::launch::Launched;
 use super::specs::Place;
 use crate::options::Parsed;
@@ -26,6 +27,9 @@ const PROBES: u32 = 20;
 const PROBE_GAP: Duration = Duration::from_millis(2);
 /// How far bursts are apart.
 const BURST_GAP: Duration = Duration::from_secs(10);
+/// How long its last sample may take, and then its process.
+const END: Duration = Duration::from_secs(3);
+const LEAVE: Duration = Duration::from_secs(2);
 /// How long the first answer may take: an ssh connects.
 const BEGIN: Duration = Duration::from_secs(30);
 /// Series of this process and of observers on this host have lower numbers, those of sessions
@@ -87,15 +91,22 @@ impl ServerAgent {
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let (stop, stopped) = channel::<()>();
         let body = move || {
-            watcher.watch(&heard, &stopped, &sender);
+            if !watcher.watch(&heard, &stopped, &sender) {
+                let how = launched
+                    .ended()
+                    .unwrap_or_else(|| "it says nothing".to_owned());
+                lost(&sender, &how);
+            }
             watcher.end();
-            while let Ok((line, _)) = heard.recv() {
+            // Its last sample is of the time before. One that stands still is not waited for.
+            let until = Clock.now() + END.as_nanos() as u64;
+            let left = || Duration::from_nanos(until.saturating_sub(Clock.now()));
+            while let Ok((line, _)) = heard.recv_timeout(left()) {
                 if let Line::Seen(seen) = line {
-                    // Its last sample is of the time before.
-                    drop(sender.try_send(seen));
+                    watcher.pass(seen, &sender);
                 }
             }
-            Launched::end_all(std::slice::from_mut(&mut launched), None);
+            Launched::end_all(std::slice::from_mut(&mut launched), Some(LEAVE));
         };
         let watching: JoinHandle<()> = thread("beside")
             .spawn(body)
@@ -122,6 +133,23 @@ fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
             return;
         }
     }
+}
+
+/// Tells that nothing more is seen of the server's host.
+fn lost(sender: &SyncSender<Observation>, how: &str) {
+    let why = format!("the observer beside the server ended before the run did: {how}");
+    let event = Observation::Event {
+        at: Clock.now(),
+        until: None,
+        kind: EventKind::Observer,
+        text: why.clone(),
+    };
+    let gap = Observation::NotObserved(NotObserved {
+        what: "server.cpu".to_owned(),
+        why,
+    });
+    // What finds no room is lost, as with observers of this host.
+    let _ = sender.try_send(event).and_then(|()| sender.try_send(gap));
 }
 
 struct Watcher {
@@ -168,7 +196,7 @@ impl Watcher {
 
     fn end(&mut self) {
         // One that has ended already does not hear it.
-        let _ = writeln!(self.input, "{END}").and_then(|()| self.input.flush());
+        let _ = writeln!(self.input, "{}", beside::END).and_then(|()| self.input.flush());
     }
 
     fn take(&mut self, sent: Nanos, received: Nanos, returned: Nanos) {
@@ -180,13 +208,13 @@ impl Watcher {
         });
     }
 
-    /// Passes on what is seen until it is stopped, or the observer has ended.
+    /// Passes on what is seen until it is stopped; false where the observer has ended before.
     fn watch(
         &mut self,
         heard: &Receiver<(Line, Nanos)>,
         stopped: &Receiver<()>,
         sender: &SyncSender<Observation>,
-    ) {
+    ) -> bool {
         for seen in std::mem::take(&mut self.early) {
             self.pass(seen, sender);
         }
@@ -197,13 +225,13 @@ impl Watcher {
                 Ok((Line::Seen(seen), _)) => self.pass(seen, sender),
                 Ok((Line::Echo(sent, received), returned)) => self.take(sent, received, returned),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return false,
             }
             if matches!(
                 stopped.try_recv(),
                 Err(std::sync::mpsc::TryRecvError::Disconnected)
             ) {
-                return;
+                return true;
             }
             if Clock.now() >= burst_at {
                 burst_at += BURST_GAP.as_nanos() as u64;
@@ -212,7 +240,7 @@ impl Watcher {
                     self.relation = self.estimator.relation();
                 }
                 if self.ask().is_err() {
-                    return;
+                    return false;
                 }
             }
         }
