@@ -40,6 +40,8 @@ pub fn missing() -> Vec<&'static str> {
         (Path::new(KEYRING).exists(), "debian-archive-keyring"),
         // Scrapes runs.
         (program("prometheus"), "prometheus"),
+        // Samples where CPU time goes.
+        (program("perf"), "linux-perf"),
         // Fetches what links the release.
         (has_pip(), "python3-pip"),
         // Read the release's manual, pack its archive.

@@ -205,6 +205,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
         scheduled(drive, (origin, end));
     }
     let summary = summary(&run, drive.as_ref(), &inside, (origin, end));
+    let profiled = !run.profiles.is_empty();
     let mut run = moved(run, origin, end);
     if let Some(drive) = &mut drive {
         let seconds = |s: f64| std::time::Duration::try_from_secs_f64(s.max(0.0));
@@ -214,7 +215,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
         drive.events = None;
     }
     run.head.drive.clone_from(&drive);
-    run.not_observed.extend(unknown(&summary));
+    run.not_observed.extend(unknown(&summary, profiled));
     run.summary = Some(RunSummary {
         drive,
         not_observed: run.not_observed.clone(),
@@ -421,11 +422,12 @@ fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
         event.until_s = event.until_s.map(|until| until - origin);
     }
     run.sessions.clear();
+    run.profiles.clear();
     run
 }
 
 /// What is known of the whole run only.
-fn unknown(summary: &RunSummary) -> Vec<NotObserved> {
+fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     let gap = |what: &str, why: &str| NotObserved {
         what: what.to_owned(),
         why: format!("{why}, not of a part of it"),
@@ -445,6 +447,12 @@ fn unknown(summary: &RunSummary) -> Vec<NotObserved> {
         gaps.push(gap(
             "service",
             "latencies are known of the whole run and as percentiles of intervals",
+        ));
+    }
+    if profiled {
+        gaps.push(gap(
+            "profile",
+            "where the CPU time went is known of the whole run",
         ));
     }
     gaps

@@ -6,6 +6,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_profile::CpuProfile;
 use crate::factors::Factors;
 use crate::finding::{Finding, Verdict};
 use crate::plan::{Drive, Plan};
@@ -334,6 +335,8 @@ pub struct RunRecord {
     pub events: Vec<Event>,
     /// Each session's share; empty where it is not known.
     pub sessions: Vec<SessionShare>,
+    /// Where the CPU time went, where that was asked for and could be seen.
+    pub profiles: Vec<CpuProfile>,
     /// The findings, waived ones included.
     pub findings: Vec<Finding>,
     /// The verdict; `None` before it was judged.
@@ -356,6 +359,7 @@ impl RunRecord {
             settings: Vec::new(),
             events: Vec::new(),
             sessions: Vec::new(),
+            profiles: Vec::new(),
             findings: Vec::new(),
             verdict: None,
         }

@@ -74,6 +74,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         settings: Vec::new(),
         events: events(draft),
         sessions: Vec::new(),
+        profiles: Vec::new(),
         findings: Vec::new(),
         verdict: None,
     }

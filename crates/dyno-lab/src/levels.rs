@@ -47,6 +47,9 @@ pub struct Effective {
     /// Figures of each shape of statement are kept.
     #[serde(skip)]
     pub statements: bool,
+    /// Where the CPU time goes is sampled.
+    #[serde(skip)]
+    pub cpu_profile: bool,
     /// Statements whose plans are kept; `all` stands for those of the load.
     #[serde(skip)]
     pub explain: Vec<String>,
@@ -175,6 +178,7 @@ pub(crate) fn resolve(
     experiment: &Experiment,
     levels: &[(&Factor, &Level)],
 ) -> Result<Cell, Vec<String>> {
+    let search = experiment.search.as_ref();
     let mut to = Effective {
         server: experiment.server.clone(),
         data: experiment.data.clone(),
@@ -182,11 +186,9 @@ pub(crate) fn resolve(
         reset: experiment.reset.clone(),
         agents: experiment.agents.clone(),
         statements: experiment.observe.statements,
+        cpu_profile: experiment.observe.cpu_profile,
         explain: explained(experiment),
-        search: experiment
-            .search
-            .as_ref()
-            .map(|search| search.get_ref().clone()),
+        search: search.map(|search| search.get_ref().clone()),
         ..Effective::default()
     };
     let mut merge = Merge {

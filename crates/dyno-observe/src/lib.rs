@@ -7,6 +7,8 @@
 //! measurement begins is not their concern. What cannot be seen is said so
 //! ([`Observation::NotObserved`]), and nothing is guessed.
 //!
+//! [`Profiler`] samples where the CPU time of server and client goes, with the system's `perf`.
+//!
 //! [`host_facts`] and [`host_gaps`] tell what is to be known of a host without a run.
 
 mod affinity;
@@ -19,6 +21,7 @@ mod observation;
 mod observers;
 mod place;
 mod process;
+mod profile;
 mod sink;
 mod text;
 
@@ -28,3 +31,4 @@ pub use helpers::Helpers;
 pub use host::{host_facts, host_gaps};
 pub use observation::{Cost, OBSERVATIONS_MAX, Observation};
 pub use observers::{ObserveError, Observers};
+pub use profile::{KnownServer, ProfileConfig, Profiled, Profiler};

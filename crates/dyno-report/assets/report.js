@@ -182,6 +182,7 @@ function start() {
     details.addEventListener('toggle', () => details.open && fillTable(details));
   });
   document.querySelectorAll('[data-filter]').forEach(setUpFilter);
+  document.querySelectorAll('[data-flame]').forEach(setUpFlame);
   document.querySelectorAll('[data-counters]').forEach(setUpCounters);
   document.getElementById('theme').addEventListener('click', () => setTheme(!dark));
   document.getElementById('reset-zoom').addEventListener('click', () => zooms.forEach((_, run) => setZoom(run, 0, 100)));

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{finding, head, interval, summary};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
@@ -151,6 +152,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                     head: head("round-trip"),
                     summary: with_summary.then(summary),
                     sessions: shares.collect(),
+                    profiles: profiles(intervals.len() as u64),
                     intervals,
                     operations,
                     series,
@@ -163,6 +165,26 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                 }
             },
         )
+}
+
+/// None of a run without an interval.
+fn profiles(size: u64) -> Vec<CpuProfile> {
+    let profile = |process: ProfiledProcess| {
+        let mut stacks = Stacks::default();
+        for number in 0..size {
+            stacks.add(&format!("a thread;main;f{number} (int);tcp_sendmsg_[k]"), 7);
+        }
+        CpuProfile {
+            process,
+            frequency_hz: 99,
+            samples: 7 * size,
+            lost: size,
+            cut: (size > 5).then(|| "It ends after 5 s.".to_owned()),
+            stacks,
+        }
+    };
+    let all = ProfiledProcess::ALL.into_iter();
+    all.filter(|_| size > 0).map(profile).collect()
 }
 
 fn share(session: u32) -> SessionShare {
@@ -195,6 +217,7 @@ fn same(read: &RunRecord, run: &RunRecord) -> Result<(), TestCaseError> {
     prop_assert_eq!(&read.settings, &run.settings);
     prop_assert_eq!(&read.events, &run.events);
     prop_assert_eq!(&read.sessions, &run.sessions);
+    prop_assert_eq!(&read.profiles, &run.profiles);
     prop_assert_eq!(&read.findings, &run.findings);
     prop_assert_eq!(read.verdict, run.verdict);
     prop_assert_eq!(read.summary.is_some(), run.summary.is_some());

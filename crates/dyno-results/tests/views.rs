@@ -7,13 +7,14 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{doubtful, head, interval, latencies, summary};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use dyno_core::record::{
     Event, EventKind, Fact, IdleSpan, NotObserved, RunHead, RunState, SeriesKey, SeriesKind,
     SessionShare,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
-use dyno_results::{ExperimentHead, Results, TrialRow};
+use dyno_results::{ExperimentHead, Record, Results, TrialRow};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -53,6 +54,7 @@ fn two_runs(folder: &Path) -> PathBuf {
             why: "no right to ask".to_owned(),
         };
         writer.not_observed(&gap).unwrap();
+        writer.write(Record::Profile(Box::new(profile()))).unwrap();
         let event = Event {
             at_s: 1.0,
             until_s: None,
@@ -78,6 +80,17 @@ fn two_runs(folder: &Path) -> PathBuf {
         writer.judge(&findings, verdict, &[]).unwrap();
     }
     path
+}
+
+fn profile() -> CpuProfile {
+    CpuProfile {
+        process: ProfiledProcess::Server,
+        frequency_hz: 99,
+        samples: 5,
+        lost: 1,
+        cut: None,
+        stacks: Stacks::of_folded("connection;main;do_command 3\nconnection;main;futex_[k] 2\n"),
+    }
 }
 
 fn lost_session() -> SessionShare {
@@ -221,6 +234,17 @@ fn views_tell_what_they_are_asked() {
         text(r#"SELECT percentiles ->> '$."95"' FROM how_fast_was_it_each_second LIMIT 1"#),
         ["4.12"]
     );
+}
+
+#[test]
+fn profiles_are_told_without_their_stacks() {
+    let folder = TempDir::new().unwrap();
+    let connection = Connection::open(two_runs(folder.path())).unwrap();
+    let sql = "SELECT process, samples, lost FROM what_was_profiled WHERE run = 'a'";
+    let told: (String, i64, i64) = connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap();
+    assert_eq!(told, ("server".to_owned(), 5, 1));
 }
 
 #[test]

@@ -177,6 +177,7 @@ impl Watch {
         before: Option<Before>,
         sinks: &Sinks,
     ) -> (RunSummary, Result<()>) {
+        self.recording.load_ended();
         let digests = self.digests.map(Reader::finish);
         let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
         let asked = &request.plan.record.explain;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::interval::Interval;
 use dyno_core::record::{Event, Fact, NotObserved, RunHead, SeriesKey, SeriesKind};
 use dyno_core::summary::{IntervalSummary, RunSummary};
@@ -73,6 +74,8 @@ pub trait Sink: Send {
     fn event(&mut self, _event: &Event) {}
     /// Something could not be observed.
     fn not_observed(&mut self, _gap: &NotObserved) {}
+    /// Where the CPU time of a process went; after the last interval.
+    fn profile(&mut self, _profile: &CpuProfile) {}
     /// For who watches.
     fn notice(&mut self, _notice: &Notice) {}
     /// The CPU time that it has taken so far, in seconds, its own threads' included: the cost of

@@ -30,8 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "observer-cost",
         title: "What the observers cost",
-        rule: "Doubt if they, and those that pass the figures on to others, used {0} % of a core \
-               or more; needs {1} s.",
+        rule: "Doubt if they, those that pass the figures on to others, and perf for a CPU \
+               profile, used {0} % of a core or more; needs {1} s.",
         thresholds: &[COST, ENOUGH],
         make: cost,
     },
@@ -75,6 +75,9 @@ pub(crate) const CHECKS: &[Check] = &[
 
 /// The fact with the CPU time, in cores, of those that took the figures while the run went on.
 pub const EXPORT_CORES: &str = "observer.export.cores";
+
+/// The fact with the CPU time, in cores, of the program that sampled where it goes.
+pub const PROFILE_CORES: &str = "observer.profile.cores";
 
 const COST: Threshold = Threshold {
     name: "CPU of the observers",
@@ -152,14 +155,18 @@ fn cost(view: &View) -> Made {
     let Some(cores) = view.mean("observer.cpu") else {
         return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
     };
-    let exports = view
-        .run
-        .fact(EXPORT_CORES)
-        .and_then(|cores| cores.parse().ok());
-    let percent = (cores + exports.unwrap_or(0.0)) * 100.0;
-    let who = match exports {
-        None => "The observers",
-        Some(_) => "The observers and who took the metrics",
+    let told = |name| {
+        view.run
+            .fact(name)
+            .and_then(|cores| cores.parse::<f64>().ok())
+    };
+    let (exports, profile) = (told(EXPORT_CORES), told(PROFILE_CORES));
+    let percent = (cores + exports.unwrap_or(0.0) + profile.unwrap_or(0.0)) * 100.0;
+    let who = match (exports, profile) {
+        (None, None) => "The observers",
+        (Some(_), None) => "The observers and who took the metrics",
+        (None, Some(_)) => "The observers and perf",
+        (Some(_), Some(_)) => "The observers, who took the metrics and perf",
     };
     if view.length_s < ENOUGH.value {
         return Made::not_checked(format!(
@@ -171,7 +178,12 @@ fn cost(view: &View) -> Made {
     Made::of(
         doubted(percent, &COST),
         format!("{who} used {} % of a core.", text::plain(percent)),
-        "Observe less often, or fewer things: see docs/observers.md for what costs most.",
+        match profile {
+            Some(_) => "Profile another run than the one whose figures count.",
+            None => {
+                "Observe less often, or fewer things: see docs/observers.md for what costs most."
+            }
+        },
     )
     .with("CPU of the observers", percent, "percent of a core")
 }

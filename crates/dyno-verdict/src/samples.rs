@@ -199,6 +199,7 @@ fn recorded(rates: &[f64], product: Product, drive: Drive) -> RunRecord {
         settings: Vec::new(),
         events: Vec::new(),
         sessions,
+        profiles: Vec::new(),
         findings: Vec::new(),
         verdict: None,
     };

@@ -42,6 +42,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         factors: factors(parsed)?,
         statements: parsed.has("statements"),
         explain: explained(parsed)?,
+        cpu_profile: parsed.has("cpu-profile"),
         claim: choice(parsed, "claim", "in-memory, on-disk, cold, warm")?,
         expected: expected
             .into_iter()

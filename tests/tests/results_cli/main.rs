@@ -16,6 +16,7 @@ mod import;
 mod imports_of_others;
 mod metrics;
 mod plan;
+mod profile;
 mod record;
 mod remove;
 mod schedules;

@@ -172,6 +172,9 @@ pub struct RecordPlan {
     /// run.
     #[serde(default)]
     pub explain: Vec<String>,
+    /// Whether to sample where the CPU time of server and client goes.
+    #[serde(default)]
+    pub cpu_profile: bool,
     /// Percentiles to show, in percent.
     pub percentiles: Vec<f64>,
     /// Whether to run although it is known before that the run will be refused.
@@ -201,6 +204,7 @@ impl Default for RecordPlan {
             factors: Factors::new(),
             statements: false,
             explain: Vec::new(),
+            cpu_profile: false,
             percentiles: vec![50.0, 95.0, 99.0, 99.9],
             force: false,
             gate: false,

@@ -135,6 +135,10 @@ pub struct Observe {
     /// Rate, rows and latency of each shape of statement, and the server's digests.
     #[serde(default)]
     pub statements: bool,
+    /// Where the CPU time of server and client goes, sampled with `perf`.
+    // Trials of experiments without it are the same as ever.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cpu_profile: bool,
 }
 
 /// Of which statements the server's plans are kept.

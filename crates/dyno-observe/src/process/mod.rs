@@ -12,7 +12,7 @@ mod workers;
 pub(crate) use find::{Claim, Located, locate};
 pub(crate) use others::Others;
 pub(crate) use own::Own;
-pub(crate) use server::Server;
+pub(crate) use server::{Server, children};
 pub(crate) use sockets::{nodelay_of, own_ports, ports_of};
 pub(crate) use workers::Workers;
 

@@ -299,7 +299,7 @@ fn statm(text: &[u8]) -> Option<(f64, f64)> {
 }
 
 /// The children of a process, as the kernel lists them or as they say themselves.
-fn children(pid: i32) -> io::Result<Vec<i32>> {
+pub(crate) fn children(pid: i32) -> io::Result<Vec<i32>> {
     let number = |word: &[u8]| -> Option<i32> { whole(word)?.try_into().ok() };
     let list = match std::fs::read(format!("/proc/{pid}/task/{pid}/children")) {
         Err(error) if is_starved(&error) => return Err(error),

@@ -1,6 +1,7 @@
 //! A recorded run as JSON, by `docs/schema/export.json`. Histograms stand as percentiles and
 //! buckets; the whole ones are in the interval log.
 
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::finding::{Finding, Verdict};
 use dyno_core::plan::Drive;
 use dyno_core::record::{
@@ -65,6 +66,17 @@ struct Exported<'a> {
     settings: &'a [Setting],
     events: &'a [Event],
     sessions: &'a [SessionShare],
+    cpu_profiles: Vec<ExportedProfile<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExportedProfile<'a> {
+    process: ProfiledProcess,
+    frequency_hz: u32,
+    samples: u64,
+    lost: u64,
+    cut: Option<&'a str>,
+    stacks: String,
 }
 
 #[derive(Serialize)]
@@ -132,7 +144,19 @@ impl<'a> Exported<'a> {
             settings: &run.settings,
             events: &run.events,
             sessions: &run.sessions,
+            cpu_profiles: run.profiles.iter().map(profile).collect(),
         }
+    }
+}
+
+fn profile(profile: &CpuProfile) -> ExportedProfile<'_> {
+    ExportedProfile {
+        process: profile.process,
+        frequency_hz: profile.frequency_hz,
+        samples: profile.samples,
+        lost: profile.lost,
+        cut: profile.cut.as_deref(),
+        stacks: profile.stacks.folded(),
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn record() -> RunRecord {
             state: None,
             idle: None,
         }],
+        profiles: Vec::new(),
         findings: vec![finding()],
         verdict: Some(Verdict::Doubtful),
     }

@@ -1,7 +1,8 @@
 //! Runs in which every text is an attack.
 
+use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess, Stacks};
 use dyno_core::interval::ErrorCount;
-use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+use dyno_core::record::{Cost, Event, EventKind, NotObserved, RunRecord};
 use dyno_core::reported::Figure;
 use dyno_core::summary::{MachineFigure, MachineSummary};
 use dyno_verdict::Cell;
@@ -24,6 +25,7 @@ pub(super) fn hostile(text: &str) -> Several {
         series(run, text);
         facts(run, text);
         said(run, text);
+        profiled(run, text);
     }
     for compared in all.compared.iter_mut().flatten() {
         let metric = &mut compared.metrics[0];
@@ -57,6 +59,23 @@ pub(super) fn hostile(text: &str) -> Several {
         pooled: Some(text.into()),
     });
     all
+}
+
+fn profiled(run: &mut RunRecord, text: &str) {
+    let mut stacks = Stacks::default();
+    stacks.add(&format!("{text};{text};{text}{OF_KERNEL}"), 5);
+    run.profiles.push(CpuProfile {
+        process: ProfiledProcess::Client,
+        frequency_hz: 99,
+        samples: 5,
+        lost: 0,
+        cut: Some(text.into()),
+        stacks,
+    });
+    run.not_observed.push(NotObserved {
+        what: "profile.server".into(),
+        why: text.into(),
+    });
 }
 
 fn head(run: &mut RunRecord, text: &str) {

@@ -18,6 +18,7 @@ mod distribution;
 mod experiment;
 mod figures;
 mod findings;
+mod flame;
 mod glance;
 mod grids;
 mod headlines;
@@ -36,6 +37,7 @@ mod overview;
 mod page;
 mod parts;
 mod plots;
+mod profiles;
 mod run;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -170,6 +172,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     ledger::write(page, view);
     host::write(page, view);
     waits::write(page, view);
+    profiles::write(page, view);
     database::write(page, view);
     findings::write(page, view);
     setup::write(page, view);

@@ -9,6 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::chart::{Chart, Compact, Line, Look};
+use super::flame::Flame;
 use super::markup::{Text, json};
 use super::run::View;
 use super::thin::{Keep, Pool, Thin};
@@ -29,6 +30,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/shapes.js"),
     include_str!("../../assets/curves.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/flame.js"),
     include_str!("../../assets/reach.js"),
     include_str!("../../assets/report.js"),
     "})();\n",
@@ -63,6 +65,8 @@ struct Data {
     times: Vec<Vec<i64>>,
     charts: std::collections::BTreeMap<String, Chart>,
     counters: Vec<CounterSet>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flames: Vec<Flame>,
 }
 
 /// What all charts of a run share.
@@ -295,6 +299,18 @@ impl Page {
     /// The counters that a reader picks from.
     pub(super) fn add_counters(&mut self, set: CounterSet) {
         self.data.counters.push(set);
+    }
+
+    /// A place in which a flame graph is drawn.
+    pub(super) fn flame(&mut self, label: &str, flame: Flame) {
+        let number = self.data.flames.len();
+        put!(
+            self,
+            "<figure class=\"flame\" data-flame=\"{number}\" tabindex=\"0\" role=\"group\" \
+                aria-label=\"{}\"></figure>",
+            Text(label)
+        );
+        self.data.flames.push(flame);
     }
 
     /// The whole file.

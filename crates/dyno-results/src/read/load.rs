@@ -48,7 +48,7 @@ pub struct Scope {
     pub spans_held_max: usize,
     /// Where spans are merged, at most so many are made of them for each operation.
     pub merged_per_operation_max: usize,
-    /// What was observed.
+    /// What was observed, profiles included.
     pub series: bool,
 }
 
@@ -153,6 +153,10 @@ impl Results {
             settings: self.settings(id)?,
             events: self.events(id)?,
             sessions: self.sessions(id)?,
+            profiles: match scope.series {
+                true => self.profiles(id)?,
+                false => Vec::new(),
+            },
             findings: self.findings(id)?,
             verdict: self.verdict(id)?,
         };
@@ -429,7 +433,7 @@ fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>>
     let mut from = serde_json::Deserializer::from_str(text);
     let read = from.deserialize_map(Percentiles);
     read.and_then(|read| from.end().map(|()| read))
-        .map_err(|error| failure(index, error))
+        .map_err(|error| failure(index, Type::Text, error))
 }
 
 /// Reads an object of milliseconds by percent. There is one a second: it is read as it comes,
@@ -463,7 +467,7 @@ fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(text(row, index)?).map_err(|error| failure(index, error))
+    serde_json::from_str(text(row, index)?).map_err(|error| failure(index, Type::Text, error))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
@@ -473,6 +477,10 @@ fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::
     }
 }
 
-fn failure(index: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+pub(super) fn failure(
+    index: usize,
+    kind: Type,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(index, kind, Box::new(error))
 }

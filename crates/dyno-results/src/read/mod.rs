@@ -2,6 +2,7 @@
 
 mod list;
 mod load;
+mod profiles;
 mod progress;
 mod spans;
 

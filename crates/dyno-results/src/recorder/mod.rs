@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::interval::Latencies;
 use dyno_core::record::{
     Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind, SessionShare,
@@ -316,6 +317,11 @@ impl Feed {
     /// Something could not be observed.
     pub fn not_observed(&self, gap: NotObserved) {
         self.send(Record::NotObserved(gap));
+    }
+
+    /// Where the CPU time of a process went.
+    pub fn profile(&self, profile: CpuProfile) {
+        self.send(Record::Profile(Box::new(profile)));
     }
 }
 

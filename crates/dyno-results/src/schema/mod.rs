@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v7.sql"),
     include_str!("v8.sql"),
     include_str!("v9.sql"),
+    include_str!("v10.sql"),
 ];
 
 /// The statements of one step.

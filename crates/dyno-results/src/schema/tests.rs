@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use tempfile::TempDir;
 
 use super::*;
@@ -55,9 +56,27 @@ fn a_file_of_version_1_is_opened_read_and_written() {
     assert_eq!(run.summary.as_ref().unwrap().target.family, target.family);
     // It was kept before runs had their plan.
     assert_eq!(run.head.plan, None);
+    // Nor were they profiled; runs that come into the file now may be.
+    assert_eq!(run.profiles, []);
     let mut copy = run;
     copy.head.name = "copy".to_owned();
+    copy.profiles.push(CpuProfile {
+        process: ProfiledProcess::Client,
+        frequency_hz: 99,
+        samples: 2,
+        lost: 0,
+        cut: None,
+        stacks: Stacks::of_folded("dyno-0;main 2\n"),
+    });
     assert_eq!(results.import(&copy).unwrap(), 2);
+    assert_eq!(results.cpu_profiles(2).unwrap(), copy.profiles);
+    results.remove(&[2]).unwrap();
+    let left = "SELECT count(*) FROM cpu_profile";
+    let left: i64 = results
+        .connection
+        .query_row(left, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(left, 0);
 }
 
 #[test]

@@ -79,6 +79,7 @@ impl Draft {
                 self.events += 1;
             }
             Record::NotObserved(gap) => self.rows.push(Row::NotObserved(gap)),
+            Record::Profile(profile) => self.rows.push(Row::Profile(profile)),
         }
     }
 

@@ -134,6 +134,9 @@ fn drafted(run: &RunRecord) -> Draft {
     for gap in &run.not_observed {
         draft.take(Record::NotObserved(gap.clone()));
     }
+    for profile in &run.profiles {
+        draft.take(Record::Profile(Box::new(profile.clone())));
+    }
     draft
 }
 

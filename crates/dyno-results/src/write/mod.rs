@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::finding::{Finding, Verdict, Waiver};
 use dyno_core::interval::Latencies;
 use dyno_core::record::{
@@ -65,6 +66,8 @@ pub enum Record {
     Event(Event),
     /// Something could not be observed.
     NotObserved(NotObserved),
+    /// Where the CPU time of a process went.
+    Profile(Box<CpuProfile>),
 }
 
 impl Record {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::interval::Counters;
 use dyno_core::record::{Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind};
 use dyno_core::summary::{IntervalSummary, Percentile, TargetSummary};
@@ -13,6 +14,9 @@ use super::samples::SampleRow;
 use super::spans::NumberedSpan;
 use crate::codec::SpanRow;
 use crate::process::Process;
+
+/// As zlib usually deflates.
+const DEFLATE_LEVEL: u8 = 6;
 
 /// A row, or a change of one.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub(crate) enum Row {
     Setting(String, Option<String>, bool),
     Event(u32, Event),
     NotObserved(NotObserved),
+    Profile(Box<CpuProfile>),
 }
 
 impl Row {
@@ -84,8 +89,34 @@ impl Row {
                 "INSERT OR REPLACE INTO not_observed (run_id, what, why) VALUES (?1, ?2, ?3)",
                 params![run_id, gap.what, gap.why],
             ),
+            Self::Profile(profile) => write_profile(connection, run_id, profile),
         }
     }
+}
+
+fn write_profile(
+    connection: &Connection,
+    run_id: i64,
+    profile: &CpuProfile,
+) -> rusqlite::Result<()> {
+    let folded = profile.stacks.folded();
+    let packed = miniz_oxide::deflate::compress_to_vec_zlib(folded.as_bytes(), DEFLATE_LEVEL);
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO cpu_profile (run_id, process, frequency_hz, samples, lost,
+                 cut, stacks)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            run_id,
+            profile.process.name(),
+            profile.frequency_hz,
+            whole(profile.samples),
+            whole(profile.lost),
+            profile.cut,
+            packed
+        ])
+        .map(drop)
 }
 
 /// The name, or the name with the first free number behind it.

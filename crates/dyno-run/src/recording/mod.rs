@@ -6,6 +6,7 @@ mod head;
 mod hidden;
 mod observing;
 mod preflight;
+mod profiling;
 mod rows;
 mod sessions;
 mod store;
@@ -27,7 +28,7 @@ use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
-use dyno_observe::{Config, Cost, Observation, Observers};
+use dyno_observe::{Config, Cost, KnownServer, Observation, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
@@ -40,6 +41,7 @@ use crate::error::{Context as _, OrFailed as _, Result};
 use crate::job::Ready;
 use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 use crate::summary::RunRequest;
+use profiling::Profiling;
 use store::{Store, with_event};
 use tables::Seen;
 
@@ -85,6 +87,7 @@ pub struct Recording {
     sessions: sessions::Sessions,
     password: Option<dyno_core::Secret>,
     hidden: Arc<Hidden>,
+    profiling: Profiling,
 }
 
 impl Recording {
@@ -108,9 +111,10 @@ impl Recording {
         });
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
+        let profiling = Profiling::of(&wanted, &ready.job);
         let observers = if wanted.observe {
-            let hidden = Arc::clone(&hidden);
-            let observers = observe(&wanted, ready, &outputs, &origin, hidden);
+            let heard = (Arc::clone(&hidden), profiling.server());
+            let observers = observe(&wanted, ready, &outputs, &origin, heard);
             observers
                 .inspect_err(|error| outputs.sinks.warn(error.chain()))
                 .ok()
@@ -136,6 +140,7 @@ impl Recording {
             sessions,
             password: target.and_then(|target| target.password.clone()),
             hidden,
+            profiling,
         })
     }
 
@@ -149,6 +154,8 @@ impl Recording {
             Arc::clone(&self.outputs),
             Arc::clone(&self.origin),
             Arc::clone(&self.hidden),
+            // The numbers of its processes are those of another host.
+            Arc::new(KnownServer::of(None)),
             false,
         );
         let forwarder = forwarder.context("cannot start the thread that takes observations")?;
@@ -164,11 +171,17 @@ impl Recording {
     }
 
     /// The measurement begins at this instant, which may lie ahead.
-    pub fn begins(&self, measured: Nanos) {
+    pub fn begins(&mut self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
         let unix_s = wall_time().as_secs_f64() + ahead_s;
         self.outputs.each(|sink| sink.started(unix_s));
         self.origin.store(measured.max(1), Ordering::Release);
+        self.profiling.begins(measured, &self.outputs);
+    }
+
+    /// The load has ended: nothing more is sampled of it.
+    pub fn load_ended(&self) {
+        self.profiling.load_ended();
     }
 
     /// An interval is over.
@@ -186,6 +199,7 @@ impl Recording {
     /// The run ended before there was anything to sum up.
     pub fn abandon(mut self, why: &str) {
         self.still();
+        self.profiling.abandon();
         if let Some(outputs) = Arc::into_inner(self.outputs) {
             let store = outputs.store.into_inner();
             let store = store.unwrap_or_else(PoisonError::into_inner);
@@ -204,6 +218,7 @@ impl Recording {
             self.tell(&cost, summary.measured_s);
         }
         self.tell_exports(summary.measured_s);
+        self.profiling.finish(outcome, &self.outputs);
         let mut known = tables.used(outcome.mentions.as_ref());
         known.push(tables::left_open(&outcome.sessions));
         self.hidden.clean_summary(summary);
@@ -338,7 +353,7 @@ fn observe(
     ready: &Ready,
     outputs: &Arc<Outputs>,
     origin: &observing::Origin,
-    hidden: Arc<Hidden>,
+    (hidden, server): (Arc<Hidden>, Arc<KnownServer>),
 ) -> Result<(Observers, JoinHandle<Seen>)> {
     let folder = wanted.file.as_deref().and_then(std::path::Path::parent);
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
@@ -360,6 +375,7 @@ fn observe(
         Arc::clone(outputs),
         Arc::clone(origin),
         hidden,
+        server,
         ready.beside.is_some(),
     )
     .context("cannot start the thread that takes the observations")?;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, NotObserved, SeriesKey};
-use dyno_observe::Observation;
+use dyno_observe::{KnownServer, Observation};
 
 use super::Outputs;
 use super::hidden::Hidden;
@@ -27,6 +27,7 @@ pub fn forward(
     outputs: Arc<Outputs>,
     origin: Origin,
     hidden: Arc<Hidden>,
+    server: Arc<KnownServer>,
     seen_elsewhere: bool,
 ) -> std::io::Result<JoinHandle<Seen>> {
     std::thread::Builder::new()
@@ -45,6 +46,7 @@ pub fn forward(
                     .chain(observations.try_iter())
                     .collect();
                 batch.iter_mut().for_each(|seen| hidden.clean(seen));
+                batch.iter().for_each(|seen| server.hear(seen));
                 forwarder.take(batch);
             }
             forwarder.let_out();

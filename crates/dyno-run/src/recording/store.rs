@@ -5,6 +5,7 @@ mod parts;
 use std::collections::HashMap;
 use std::path::Path;
 
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::interval::{Latencies, OperationInterval};
 use dyno_core::record::{
     Event, Fact, NotObserved, Operation, RunHead, RunRecord, RunState, Series, SeriesKey,
@@ -277,6 +278,13 @@ impl Sink for Store {
         match self {
             Self::File { feed, .. } => feed.not_observed(gap.clone()),
             Self::Memory { record, .. } => record.not_observed.push(gap.clone()),
+        }
+    }
+
+    fn profile(&mut self, profile: &CpuProfile) {
+        match self {
+            Self::File { feed, .. } => feed.profile(profile.clone()),
+            Self::Memory { record, .. } => record.profiles.push(profile.clone()),
         }
     }
 }

@@ -338,7 +338,7 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 20] = [
+const MOVING_FACTS: [&str; 21] = [
     "host.others.top",
     "host.boot_id",
     "client.pid",
@@ -353,6 +353,7 @@ const MOVING_FACTS: [&str; 20] = [
     "server.threads_connected",
     "import.",
     "observer.",
+    "profile.",
     "calibration.",
     "run.",
     // Those of tables are compared by their parts.

@@ -1,9 +1,9 @@
 //! `dyno export`: a run for other programs.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dyno_core::record::RunRecord;
 use dyno_metrics::text;
-use dyno_report::export::{csv, hlog, json};
+use dyno_report::export::{csv, folded, hlog, json};
 use dyno_results::Scope;
 
 use super::kinds::kinds;
@@ -21,6 +21,19 @@ fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
     Ok(text::encode(&families, text::Version::OpenMetrics).into_bytes())
 }
 
+/// The stacks of its profiles.
+fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
+    if run.profiles.is_empty() {
+        let why = run.not_observed("profile.server");
+        let why = why.or_else(|| run.not_observed("profile.client"));
+        bail!(
+            "there is no CPU profile of it: {}",
+            why.unwrap_or("dyno run --cpu-profile takes one")
+        );
+    }
+    Ok(folded::stacks(run).into_bytes())
+}
+
 /// Exports a run.
 ///
 /// # Errors
@@ -29,8 +42,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog|openmetrics] \
-             [-o FILE]\n\n\
+            "Usage: dyno export [RUN] [--where …] \
+             [--format json|csv|series|hlog|openmetrics|folded] [-o FILE]\n\n\
              RUN is `last`, a run's number, or the beginning of its name.\n{}",
             help(EXPORT, Grammar::Dyno)
         ));
@@ -53,9 +66,11 @@ pub fn main(args: &[String]) -> Result<u8> {
         "series" => |run| Ok(csv::series(run).into_bytes()),
         "hlog" => |run| Ok(hlog::log(run)?),
         "openmetrics" => openmetrics,
+        "folded" => stacks,
         other => {
             return Err(usage(format!(
-                "--format: '{other}' is none of json, csv, series, hlog, openmetrics"
+                "--format: '{other}' is none of json, csv, series, hlog, openmetrics, \
+                 folded"
             )));
         }
     };

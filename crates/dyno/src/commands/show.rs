@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use dyno_analysis::window::Window;
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
-use dyno_report::terminal::{advice, facts, findings};
-use dyno_results::Scope;
+use dyno_report::terminal::{advice, facts, findings, profiles};
+use dyno_results::{Results, Scope};
 
 use super::kinds::kinds;
 use super::measure::held;
@@ -25,8 +25,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--advice] [--plan] \
-             [--from TIME] [--to TIME]\n\n\
+            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--advice] \
+             [--cpu-profile] [--plan] [--from TIME] [--to TIME]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -53,6 +53,10 @@ pub fn main(args: &[String]) -> Result<u8> {
             continue;
         }
         let known = record.facts.clone();
+        let sampled = match parsed.has("cpu-profile") {
+            true => Results::open_read(&file)?.cpu_profiles(record.id)?,
+            false => Vec::new(),
+        };
         let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
         if let Some(counsel) = &counsel {
@@ -66,6 +70,11 @@ pub fn main(args: &[String]) -> Result<u8> {
         if parsed.has("facts") {
             console::out("\n");
             console::page(&look, |look| facts(&known, look));
+        }
+        if parsed.has("cpu-profile") {
+            console::out("\n");
+            let gaps = &summary.not_observed;
+            console::page(&look, |look| profiles(&sampled, gaps, look));
         }
     }
     Ok(STATUS_DONE)

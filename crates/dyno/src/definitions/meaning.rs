@@ -5,7 +5,8 @@ use crate::options::Opt;
 
 /// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that
 /// make, check or drop tables have no use for them.
-const OF_RUNS: [&str; 33] = [
+const OF_RUNS: [&str; 34] = [
+    "cpu-profile",
     "server-agent",
     "agents",
     "bus",
@@ -42,7 +43,8 @@ const OF_RUNS: [&str; 33] = [
 ];
 
 /// Those that are about what came of a run, of which a calibration has nothing.
-const OF_RESULTS: [&str; 18] = [
+const OF_RESULTS: [&str; 19] = [
+    "cpu-profile",
     "metrics",
     "metrics-linger",
     "otlp",

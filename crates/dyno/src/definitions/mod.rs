@@ -373,6 +373,12 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         OUTPUT,
+        "cpu-profile",
+        None,
+        "sample with perf where the CPU time of server and client goes, for `dyno report`",
+    ),
+    opt(
+        OUTPUT,
         "metrics",
         Some("ADDRESS"),
         "answer Prometheus at this port or address:port while the run goes on, e.g. 9464; a port \

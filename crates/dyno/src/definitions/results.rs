@@ -97,6 +97,12 @@ pub const SHOW: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "cpu-profile",
+        None,
+        "the functions of server and client that took most of the CPU time",
+    ),
+    opt(
+        GROUP,
         "plan",
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
@@ -293,7 +299,8 @@ pub const EXPORT: &[Opt] = &[
         "format",
         Some("FORMAT"),
         "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
-         observed), hlog (HdrHistogram's interval log) or openmetrics (with time stamps) [json]",
+         observed), hlog (HdrHistogram's interval log), openmetrics (with time stamps) or folded \
+         (stacks of the CPU profile) [json]",
     ),
     short(
         'o',

@@ -37,7 +37,7 @@ pub const OF_SEARCHES: &[Opt] = &[
 
 /// Options of a run that a search decides itself, or that would mean nothing to it, with what is
 /// said of them.
-pub const NOT_OF_SEARCHES: [(&str, &str); 16] = [
+pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
     (
         "metrics-linger",
         "its trials follow one another; --metrics answers during each",
@@ -64,6 +64,10 @@ pub const NOT_OF_SEARCHES: [(&str, &str); 16] = [
     (
         "explain",
         "`dyno run --explain` at the rate that was found has plans",
+    ),
+    (
+        "cpu-profile",
+        "`dyno run --cpu-profile` at the rate that was found has one",
     ),
     (
         "statements",

@@ -98,6 +98,10 @@ impl Fleet {
             };
         };
         for (other, why) in [
+            (
+                "cpu-profile",
+                "it samples this host alone: profile a run without agents",
+            ),
             ("shard", "each agent is given its part"),
             ("begin-at", "agents begin together"),
             ("ladder", "steps of a ladder are runs of one load generator"),

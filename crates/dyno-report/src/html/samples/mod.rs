@@ -95,6 +95,7 @@ pub fn run(shape: Shape) -> RunRecord {
                 idle: None,
             })
             .collect(),
+        profiles: Vec::new(),
         verdict: Some(dyno_core::finding::verdict(&findings)),
         findings,
     }

@@ -26,7 +26,10 @@ const CHOICES: &[(&str, &[&str])] = &[
             "p99",
         ],
     ),
-    ("format", &["json", "csv", "series", "hlog", "openmetrics"]),
+    (
+        "format",
+        &["json", "csv", "series", "hlog", "openmetrics", "folded"],
+    ),
     ("ledger", &["on", "full", "off"]),
     ("lost-connections", &["reconnect", "stop"]),
     ("observe", &["on", "off"]),

@@ -53,6 +53,9 @@ pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Opt
     if cell.effective.statements {
         line.push("--statements".to_owned());
     }
+    if cell.effective.cpu_profile {
+        line.push("--cpu-profile".to_owned());
+    }
     for what in &cell.effective.explain {
         line.extend(["--explain".to_owned(), what.clone()]);
     }

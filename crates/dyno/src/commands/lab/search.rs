@@ -15,10 +15,11 @@ use super::tables::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::search::{Ask, FACTOR, conduct, promise, told};
 
 /// Options of a run that a search decides itself, and whether they have a value.
-const NOT_OF_SEARCHES: [(&str, bool); 3] = [
+const NOT_OF_SEARCHES: [(&str, bool); 4] = [
     ("--rate", true),
     ("--explain", true),
     ("--statements", false),
+    ("--cpu-profile", false),
 ];
 
 /// What is wrong with a promise.

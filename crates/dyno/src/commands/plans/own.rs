@@ -110,6 +110,7 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     for what in &record.explain {
         own.push(("explain", Some(what.clone())));
     }
+    own.extend(record.cpu_profile.then_some(("cpu-profile", None)));
     let pair = |name: &str, value: &str| Some(format!("{name}={value}"));
     for setting in &record.expected {
         own.push(("expect", pair(&setting.name, &setting.value)));

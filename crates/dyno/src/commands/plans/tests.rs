@@ -50,6 +50,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
     let plan = RecordPlan {
         statements: true,
         explain: vec!["all".to_owned(), "SELECT 1".to_owned()],
+        cpu_profile: true,
         file: Some("a b/dyno.db".into()),
         observe: true,
         ledger: Compared::Whole,

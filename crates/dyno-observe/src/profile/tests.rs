@@ -1,0 +1,71 @@
+//! What is decided about a profile. What perf itself does is seen by the end-to-end tests.
+
+use super::*;
+
+#[test]
+fn long_runs_are_sampled_more_seldom() {
+    let hz = |length_s: u64, cpus| frequency_hz(Some(Duration::from_secs(length_s)), cpus);
+    assert_eq!(hz(30, 2), 99);
+    assert_eq!(hz(100, 2), 60);
+    assert_eq!(hz(3600, 2), 1);
+    assert_eq!(hz(60, 64), 3);
+    assert_eq!(hz(86_400, 256), 1);
+    assert_eq!(frequency_hz(None, 64), 99);
+}
+
+/// A part whose program ends at once and is not perf.
+fn part(attempts: u32) -> Part {
+    let plan = Plan {
+        of: Sampled::Threads(own_threads()),
+        frequency_hz: 99,
+        bytes_max: 1 << 20,
+        call_graph: CALL_GRAPH,
+    };
+    Part {
+        of: vec![ProfiledProcess::Client],
+        sampled: plan.of.clone(),
+        recorder: Recorder::start_as("true", &plan).expect("there is a program true"),
+        started: Clock.now(),
+        attempts,
+        ended: None,
+    }
+}
+
+#[test]
+fn what_a_profile_does_not_cover_is_said() {
+    let mut part = part(1);
+    part.recorder.join();
+    let second = 1_000_000_000;
+    let (from, to) = (10 * second, 40 * second);
+    let found = Found {
+        last: Some(25 * second),
+        ..Found::default()
+    };
+    part.started = from - second;
+    assert_eq!(part.cut((from, to), &found, false), None);
+    part.started = from + 2 * second;
+    part.ended = Some(30 * second);
+    let told = part.cut((from, to), &found, true).expect("it is cut");
+    let expected = "It begins after 2.0 s. It ends after 20.0 s: the processes ended, or perf did. \
+                    It ends after 15.0 s: reading the samples took longer than 60 s.";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_program_that_fails_is_told_once_and_the_run_goes_on() {
+    let (_orders, received) = channel();
+    let config = ProfileConfig {
+        begin: Clock.now(),
+        length: None,
+        server: Arc::new(KnownServer::of(None)),
+    };
+    let mut work = Work::new(config, received);
+    work.parts.push(part(ATTEMPTS));
+    work.parts[0].recorder.join();
+    work.look();
+    assert!(work.parts.is_empty());
+    // It wrote nothing, and said nothing.
+    assert_eq!(work.gaps.len(), 1, "{:?}", work.gaps);
+    assert_eq!(work.gaps[0].what, "profile.client");
+    assert!(work.gaps[0].why.contains("perf record failed"));
+}

@@ -1,0 +1,90 @@
+//! Why there is no profile, and what to do about it.
+
+use std::io;
+
+use super::perf::{Sampled, user_of};
+
+/// How to get the program.
+const INSTALL: &str = "there is no program perf: apt install linux-perf (Debian), \
+                       linux-tools-generic (Ubuntu), dnf install perf (Fedora)";
+/// What perf and the kernel say where they must not.
+const DENIED: [&str; 5] = [
+    "perf_event_paranoid",
+    "Permission denied",
+    "not permitted",
+    "No permission",
+    "Permission error",
+];
+
+/// Why perf could not be started.
+pub(super) fn of_start(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => INSTALL.to_owned(),
+        _ => format!("perf could not be started: {error}"),
+    }
+}
+
+/// What perf says, in words of what to do.
+pub(super) fn of_messages(messages: &str, sampled: &Sampled) -> String {
+    // A script of Ubuntu's, which stands where perf of another kernel is installed.
+    if messages.contains("perf not found for kernel") {
+        return "the program perf of this kernel is not installed: apt install \
+                linux-tools-$(uname -r)"
+            .to_owned();
+    }
+    if !DENIED.iter().any(|word| messages.contains(word)) {
+        return format!("perf record failed: {}", last_line(messages));
+    }
+    let own = user_of(std::process::id().cast_signed());
+    let theirs = match sampled {
+        Sampled::Processes(pids) => pids.first().and_then(|pid| user_of(*pid)),
+        Sampled::Host | Sampled::Threads(_) => own,
+    };
+    if own != Some(0) && own != theirs {
+        return "perf must not look at another user's processes: run Dyno as root or as the \
+                server's user"
+            .to_owned();
+    }
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    let level = level.map_or_else(|_| "unknown".to_owned(), |level| level.trim().to_owned());
+    format!(
+        "perf must not sample (kernel.perf_event_paranoid is {level}): run Dyno as root, or as \
+         root sysctl kernel.perf_event_paranoid=1; a container needs --cap-add PERFMON"
+    )
+}
+
+/// The last line that says something.
+pub(super) fn last_line(messages: &str) -> String {
+    let mut lines = messages.lines().map(str::trim).rev();
+    let said = lines.find(|line| !line.is_empty() && !line.starts_with("[ perf record:"));
+    said.unwrap_or("it said nothing").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_perf_says_becomes_what_to_do() {
+        let own = Sampled::Processes(vec![std::process::id().cast_signed()]);
+        // perf 6.1 with kernel.perf_event_paranoid = 3.
+        let denied = "Error:\nAccess to performance monitoring and observability operations is \
+                      limited.\nperf_event_paranoid setting is 3:\n";
+        let told = of_messages(denied, &own);
+        assert!(
+            told.contains("sysctl kernel.perf_event_paranoid=1"),
+            "{told}"
+        );
+        let ubuntu = "WARNING: perf not found for kernel 6.8.0-31\n";
+        assert!(of_messages(ubuntu, &own).contains("linux-tools-$(uname -r)"));
+        let other = "Couldn't create thread/CPU maps: No such process\n\n";
+        let told = of_messages(other, &own);
+        assert_eq!(
+            told,
+            "perf record failed: Couldn't create thread/CPU maps: No such process"
+        );
+        assert_eq!(of_messages("", &own), "perf record failed: it said nothing");
+        let gone = io::Error::from(io::ErrorKind::NotFound);
+        assert!(of_start(&gone).contains("apt install linux-perf"));
+    }
+}

@@ -1,0 +1,41 @@
+//! Folded stacks: a line each, with the process, the thread, its functions from the outermost on
+//! and how many samples had it. Flame graph tools and speedscope read them.
+
+use dyno_core::record::RunRecord;
+
+/// The stacks of all profiles; nothing where there are none.
+pub fn stacks(run: &RunRecord) -> String {
+    let mut text = String::new();
+    for profile in &run.profiles {
+        for (stack, count) in profile.stacks.iter() {
+            text += &format!("{};{stack} {count}\n", profile.process.name());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+
+    use super::*;
+    use crate::export::samples;
+
+    #[test]
+    fn each_stack_is_a_line_under_its_process() {
+        let mut run = samples::record();
+        assert_eq!(stacks(&run), "");
+        for process in ProfiledProcess::ALL {
+            run.profiles.push(CpuProfile {
+                process,
+                frequency_hz: 99,
+                samples: 3,
+                lost: 0,
+                cut: None,
+                stacks: Stacks::of_folded("a thread;main;read_[k] 3\n"),
+            });
+        }
+        let expected = "server;a thread;main;read_[k] 3\nclient;a thread;main;read_[k] 3\n";
+        assert_eq!(stacks(&run), expected);
+    }
+}

@@ -1,0 +1,187 @@
+//! Where the CPU time of server and client went, as flame graphs and tables.
+
+use dyno_core::cpu_profile::{CpuProfile, FunctionShare, ProfiledProcess, plain_frame};
+
+use super::figures;
+use super::flame::Flame;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use crate::number;
+
+/// Functions in a table.
+const LISTED_MAX: usize = 12;
+/// What the names of gaps begin with.
+const GAPS: &str = "profile";
+
+/// Writes the section, if a profile was asked for.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    let run = view.run;
+    let mut gaps = run
+        .not_observed
+        .iter()
+        .filter(|gap| gap.what.split('.').next() == Some(GAPS))
+        .peekable();
+    if run.profiles.is_empty() && gaps.peek().is_none() {
+        return;
+    }
+    page.section(view, "profile", "Where the CPU time went");
+    for gap in gaps {
+        let what = match gap.what.rsplit('.').next() {
+            Some(what) if what != GAPS => format!("No profile of the {what}: {}.", gap.why),
+            _ => format!("No profile: {}.", gap.why),
+        };
+        page.nothing(&what);
+    }
+    for profile in &run.profiles {
+        one(page, view, profile);
+    }
+    page.end_section();
+}
+
+fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
+    let (title, about) = match profile.process {
+        ProfiledProcess::Server => (
+            "Server",
+            "All processes of the server, those that sessions began meanwhile included",
+        ),
+        ProfiledProcess::Client => ("Client", "Dyno itself, without perf"),
+    };
+    let flame = Flame::of(profile);
+    let left_out = match flame.left_out {
+        0 => String::new(),
+        frames => format!(
+            "; {} frames below {} are left out",
+            number::thousands(frames as u64),
+            figures::percent(flame.least as f64 / profile.samples.max(1) as f64)
+        ),
+    };
+    let id = view.id(&format!("profile-{}", profile.process.name()));
+    put!(
+        page,
+        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. {}. Each \
+            box is a function, as wide as its share of the samples, below those that called it; a \
+            click enlarges it.</p>",
+        Text(told(profile))
+    );
+    let label = format!("Flame graph of the {}", profile.process.name());
+    page.flame(&label, flame);
+    put!(
+        page,
+        "<p class=\"source\">Source: perf record, {} samples per second of CPU time{left_out}. \
+            Blue is the kernel, grey has no name: its program has no symbols, or it was compiled \
+            at run time. All stacks: dyno export --format folded.</p>",
+        profile.frequency_hz
+    );
+    tables(page, profile);
+    put!(page, "</div>\n");
+}
+
+/// How many samples there are, and what of them is missing.
+fn told(profile: &CpuProfile) -> String {
+    let lost = match profile.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{} lost", number::thousands(lost)),
+    };
+    let cut = profile.cut.as_ref().map(|cut| {
+        let cut = cut.trim_end_matches('.');
+        format!(". {cut}")
+    });
+    format!(
+        "{} samples, {lost}{}",
+        number::thousands(profile.samples),
+        cut.unwrap_or_default()
+    )
+}
+
+fn tables(page: &mut Page, profile: &CpuProfile) {
+    let mut functions = profile.functions();
+    let share = |count: u64| figures::percent(count as f64 / profile.samples.max(1) as f64);
+    put!(page, "<div class=\"pair\">");
+    table(page, "At work themselves", &functions, &share);
+    functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
+    table(page, "With what they called", &functions, &share);
+    put!(page, "</div>");
+}
+
+fn table(
+    page: &mut Page,
+    title: &str,
+    functions: &[FunctionShare],
+    share: &impl Fn(u64) -> String,
+) {
+    put!(page, "<div><h3>{title}</h3>");
+    page.table(&["function", "#self", "#total"]);
+    for function in functions.iter().take(LISTED_MAX) {
+        let (name, is_kernel) = plain_frame(&function.name);
+        let of = if is_kernel { " (kernel)" } else { "" };
+        put!(
+            page,
+            "<tr><th scope=\"row\"><code>{}</code>{of}</th><td class=\"n\">{}</td><td \
+                class=\"n\">{}</td></tr>",
+            Text(name),
+            share(function.own),
+            share(function.total)
+        );
+    }
+    put!(page, "</tbody></table></div></div>");
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::cpu_profile::Stacks;
+    use dyno_core::record::NotObserved;
+
+    use crate::html::tests::{bare, page_of};
+
+    use super::*;
+
+    /// The section alone.
+    fn section(page: &str) -> &str {
+        let (_, rest) = page.split_once("<section id=\"r1-profile\"").unwrap();
+        rest.split_once("</section>").unwrap().0
+    }
+
+    pub(super) fn profile() -> CpuProfile {
+        CpuProfile {
+            process: ProfiledProcess::Server,
+            frequency_hz: 99,
+            samples: 2_000,
+            lost: 3,
+            cut: Some("It ends after 12.0 s: 320 MiB were written.".to_owned()),
+            stacks: Stacks::of_folded(
+                "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
+                 connection;handle_one_connection;std::vec<int, A<b> >::push 300\n\
+                 connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
+                 ib_log;[mariadbd] 1\n",
+            ),
+        }
+    }
+
+    #[test]
+    fn a_profile_has_a_flame_graph_and_tables() {
+        let mut run = bare();
+        assert!(!page_of(&[run.clone()]).contains("Where the CPU time went"));
+        run.profiles.push(profile());
+        let page = page_of(&[run]);
+        insta::assert_snapshot!(section(&page).replace("><", ">\n<"));
+        let flame = "\"flames\":[{\"samples\":2000,\"names\":[\"connection\",";
+        assert!(page.contains(flame));
+        assert!(
+            page.contains("href=\"#r1-profile\""),
+            "it is in the navigation"
+        );
+    }
+
+    #[test]
+    fn what_there_is_no_profile_of_is_said() {
+        let mut run = bare();
+        run.not_observed.push(NotObserved {
+            what: "profile.server".to_owned(),
+            why: "it runs on <another> host".to_owned(),
+        });
+        let page = page_of(&[run]);
+        let told = "No profile of the server: it runs on &lt;another&gt; host.";
+        assert!(section(&page).contains(told));
+    }
+}

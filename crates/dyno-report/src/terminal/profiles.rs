@@ -1,0 +1,123 @@
+//! Where the CPU time of server and client went: the functions that took most of it.
+
+use dyno_core::cpu_profile::{CpuProfile, FunctionShare, plain_frame};
+use dyno_core::record::NotObserved;
+
+use super::look::{Ink, Look};
+use super::page::Page;
+use super::table::{Align, Table};
+use crate::number::{percent, thousands};
+
+/// Functions in a list.
+const LISTED_MAX: usize = 15;
+/// What the names of gaps begin with.
+const GAPS: &str = "profile";
+
+/// The profiles of a run, and why there are none.
+pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.title("CPU profile");
+    let mut said = false;
+    for gap in not_observed {
+        let Some(what) = gap.what.strip_prefix(GAPS) else {
+            continue;
+        };
+        page.row(
+            what.trim_start_matches('.'),
+            Ink::Plain,
+            &format!("none: {}", gap.why),
+        );
+        said = true;
+    }
+    if profiles.is_empty() && !said {
+        page.row(
+            "",
+            Ink::Faint,
+            "None was taken: dyno run --cpu-profile takes one.",
+        );
+    }
+    for profile in profiles {
+        one(profile, &mut page);
+    }
+    page.finish()
+}
+
+fn one(profile: &CpuProfile, page: &mut Page) {
+    let lost = match profile.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{} lost", thousands(lost)),
+    };
+    let told = format!(
+        "{} samples at {} Hz, {lost}",
+        thousands(profile.samples),
+        profile.frequency_hz
+    );
+    page.row(profile.process.name(), Ink::Strong, &told);
+    if let Some(cut) = &profile.cut {
+        page.row("", Ink::Warning, cut);
+    }
+    let mut functions = profile.functions();
+    page.blank();
+    list("at work themselves", &functions, profile.samples, page);
+    functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
+    page.blank();
+    list("with what they called", &functions, profile.samples, page);
+    page.blank();
+}
+
+fn list(title: &'static str, functions: &[FunctionShare], samples: u64, page: &mut Page) {
+    let share = |count: u64| percent(count as f64 / samples.max(1) as f64);
+    let mut table = Table::new(&[
+        ("    self", Align::Right),
+        ("total", Align::Right),
+        (title, Align::Left),
+    ]);
+    for function in functions.iter().take(LISTED_MAX) {
+        let (name, is_kernel) = plain_frame(&function.name);
+        let of = if is_kernel { " (kernel)" } else { "" };
+        table.row(vec![
+            (Ink::Plain, share(function.own)),
+            (Ink::Plain, share(function.total)),
+            (Ink::Plain, format!("{name}{of}")),
+        ]);
+    }
+    page.table(table);
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::cpu_profile::{ProfiledProcess, Stacks};
+
+    use super::*;
+
+    #[test]
+    fn functions_are_listed_by_their_own_time_and_by_all() {
+        let stacks = Stacks::of_folded(
+            "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
+             connection;handle_one_connection;do_command;std::vec<int>::push\u{1b}[2J 300\n\
+             connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
+             ib_log;[mariadbd] 1\n",
+        );
+        let profile = CpuProfile {
+            process: ProfiledProcess::Server,
+            frequency_hz: 99,
+            samples: 2_000,
+            lost: 3,
+            cut: Some("It begins after 1.2 s.".to_owned()),
+            stacks,
+        };
+        let gap = NotObserved {
+            what: "profile.client".to_owned(),
+            why: "perf must not".to_owned(),
+        };
+        insta::assert_snapshot!(profiles(&[profile], &[gap], &Look::default()));
+    }
+
+    #[test]
+    fn a_run_without_one_says_how_to_get_one() {
+        insta::assert_snapshot!(profiles(&[], &[], &Look::default()), @r"
+        CPU profile
+                        None was taken: dyno run --cpu-profile takes one.
+        ");
+    }
+}

@@ -1,0 +1,60 @@
+//! Where the CPU time of a run went.
+
+use dyno_core::cpu_profile::{CpuProfile, Stacks};
+use rusqlite::Row;
+use rusqlite::types::Type;
+
+use super::list::of_word;
+use super::load::failure;
+use crate::error::ResultsError;
+use crate::open::Results;
+
+/// The most text that a profile is taken to have: many times what is ever written.
+const TEXT_MAX: usize = 256 << 20;
+
+/// Stacks that are no deflated text.
+#[derive(Debug, thiserror::Error)]
+#[error("the stacks of a profile are damaged")]
+struct Damaged;
+
+impl Results {
+    /// The profiles of a run; none where it was not profiled.
+    ///
+    /// # Errors
+    /// The run is not there, or cannot be read.
+    pub fn cpu_profiles(&self, id: i64) -> Result<Vec<CpuProfile>, ResultsError> {
+        let doing = "load a profile from";
+        self.check_run(id, doing)?;
+        self.profiles(id)
+            .map_err(|error| self.explain(doing, error))
+    }
+
+    pub(super) fn profiles(&self, id: i64) -> rusqlite::Result<Vec<CpuProfile>> {
+        // The server's first.
+        let sql = "SELECT process, frequency_hz, samples, lost, cut, stacks FROM cpu_profile
+                   WHERE run_id = ?1 ORDER BY process DESC";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([id], profile)?;
+        rows.collect()
+    }
+}
+
+fn profile(row: &Row<'_>) -> rusqlite::Result<CpuProfile> {
+    let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.max(0) as u64);
+    let packed = row.get_ref(5)?.as_blob().map_err(rusqlite::Error::from)?;
+    let text = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, TEXT_MAX);
+    let text = text.map_err(|_| damaged())?;
+    let text = String::from_utf8(text).map_err(|_| damaged())?;
+    Ok(CpuProfile {
+        process: of_word(row.get(0)?, 0)?,
+        frequency_hz: row.get(1)?,
+        samples: count(2)?,
+        lost: count(3)?,
+        cut: row.get(4)?,
+        stacks: Stacks::of_folded(&text),
+    })
+}
+
+fn damaged() -> rusqlite::Error {
+    failure(5, Type::Blob, Damaged)
+}

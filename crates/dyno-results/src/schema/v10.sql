@@ -1,0 +1,17 @@
+-- Version 10: where the CPU time of server and client went: their sampled stacks, folded, one a
+-- line with its count, as a deflated text (zlib).
+
+CREATE TABLE cpu_profile (
+    run_id       INTEGER NOT NULL REFERENCES run (id),
+    process      TEXT NOT NULL,
+    frequency_hz INTEGER NOT NULL,
+    samples      INTEGER NOT NULL,
+    lost         INTEGER NOT NULL,
+    cut          TEXT,
+    stacks       BLOB NOT NULL,
+    PRIMARY KEY (run_id, process)
+);
+
+CREATE VIEW what_was_profiled AS
+SELECT cpu_profile.run_id, run.name AS run, process, frequency_hz, samples, lost, cut
+FROM cpu_profile JOIN run ON run.id = cpu_profile.run_id;

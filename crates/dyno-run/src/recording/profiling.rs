@@ -1,0 +1,171 @@
+//! Where the CPU time goes during the measurement, where that was asked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dyno_core::clock::Nanos;
+use dyno_core::plan::RecordPlan;
+use dyno_core::record::{Fact, NotObserved};
+use dyno_load::RunOutcome;
+use dyno_observe::{KnownServer, ProfileConfig, Profiler};
+use dyno_verdict::PROFILE_CORES;
+
+use super::Outputs;
+use crate::job::Job;
+
+/// What the option's value `off` leaves without observers.
+const OFF: &str = "observers find the server's process, and they are off (--observe off)";
+
+/// The profile of a run under way.
+pub struct Profiling {
+    is_wanted: bool,
+    length: Option<Duration>,
+    server: Arc<KnownServer>,
+    profiler: Option<Profiler>,
+}
+
+impl Profiling {
+    /// Of this run, if it is wanted.
+    pub fn of(wanted: &RecordPlan, job: &Job) -> Self {
+        let family = job.target.as_ref().map(|target| target.family);
+        let server = KnownServer::of(family);
+        Self {
+            is_wanted: wanted.cpu_profile,
+            length: job.drive.time,
+            server: Arc::new(match wanted.observe {
+                true => server,
+                false => server.unknown(OFF),
+            }),
+            profiler: None,
+        }
+    }
+
+    /// What is to hear of the server's process.
+    pub fn server(&self) -> Arc<KnownServer> {
+        Arc::clone(&self.server)
+    }
+
+    /// The measurement begins at this instant, which may lie ahead.
+    pub(super) fn begins(&mut self, measured: Nanos, outputs: &Arc<Outputs>) {
+        if !self.is_wanted {
+            return;
+        }
+        let config = ProfileConfig {
+            begin: measured,
+            length: self.length,
+            server: self.server(),
+        };
+        let told = Arc::downgrade(outputs);
+        let tell_gaps = move |gaps: Vec<NotObserved>| {
+            if let Some(outputs) = told.upgrade() {
+                tell(&gaps, &outputs);
+            }
+        };
+        match Profiler::start(config, tell_gaps) {
+            Ok(profiler) => self.profiler = Some(profiler),
+            Err(error) => tell(
+                &[NotObserved {
+                    what: "profile".to_owned(),
+                    why: format!("no thread could be made for it: {error}"),
+                }],
+                outputs,
+            ),
+        }
+    }
+
+    /// The load has ended.
+    pub fn load_ended(&self) {
+        if let Some(profiler) = &self.profiler {
+            profiler.stop();
+        }
+    }
+
+    /// Nobody wants to know what was sampled.
+    pub fn abandon(&mut self) {
+        if let Some(profiler) = self.profiler.take() {
+            profiler.abandon();
+        }
+    }
+
+    /// Hands over what was sampled within the measurement, and what that cost.
+    pub(super) fn finish(&mut self, outcome: &RunOutcome, outputs: &Outputs) {
+        let Some(profiler) = self.profiler.take() else {
+            return;
+        };
+        let (from, to) = (outcome.measured_start, outcome.measured_end);
+        let mut profiled = profiler.finish(from, to);
+        tell(&profiled.gaps, outputs);
+        let cost = |name: &str, value: f64| Fact {
+            name: name.to_owned(),
+            value: format!("{value:.4}"),
+            source: "wait4 of perf record".to_owned(),
+        };
+        let measured_s = to.saturating_sub(from) as f64 / 1e9;
+        if profiled.cpu_s > 0.0 && measured_s > 0.0 {
+            let cores = profiled.cpu_s / measured_s;
+            profiled.facts.extend([
+                cost("observer.profile.cpu_s", profiled.cpu_s),
+                cost(PROFILE_CORES, cores),
+            ]);
+        }
+        outputs.each(|sink| sink.facts(&profiled.facts));
+        for profile in &profiled.profiles {
+            outputs.each(|sink| sink.profile(profile));
+        }
+    }
+}
+
+/// Tells what there is no profile of: in the record, and in one line for who watches.
+fn tell(gaps: &[NotObserved], outputs: &Outputs) {
+    if gaps.is_empty() {
+        return;
+    }
+    for gap in gaps {
+        outputs.each(|sink| sink.not_observed(gap));
+    }
+    outputs.sinks.warn(line(gaps));
+}
+
+/// What there is no profile of and why, each reason once.
+fn line(gaps: &[NotObserved]) -> String {
+    let mut whys: Vec<(&str, Vec<&str>)> = Vec::new();
+    for gap in gaps {
+        let what = gap.what.rsplit('.').next().unwrap_or(&gap.what);
+        match whys.iter_mut().find(|(why, _)| *why == gap.why) {
+            Some((_, all)) => all.push(what),
+            None => whys.push((&gap.why, vec![what])),
+        }
+    }
+    let said = whys.iter().map(|(why, what)| match what[..] {
+        ["profile"] => format!("no CPU profile: {why}"),
+        _ => format!("no CPU profile of the {}: {why}", what.join(" and the ")),
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_tells_what_there_is_no_profile_of() {
+        let gap = |what: &str, why: &str| NotObserved {
+            what: what.to_owned(),
+            why: why.to_owned(),
+        };
+        let same = [
+            gap("profile.server", "no perf"),
+            gap("profile.client", "no perf"),
+        ];
+        assert_eq!(
+            line(&same),
+            "no CPU profile of the server and the client: no perf"
+        );
+        let other = [
+            gap("profile.server", "elsewhere"),
+            gap("profile", "no thread"),
+        ];
+        let expected = "no CPU profile of the server: elsewhere; no CPU profile: no thread";
+        assert_eq!(line(&other), expected);
+    }
+}
