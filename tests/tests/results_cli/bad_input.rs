@@ -240,7 +240,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "export 1 --format xml",
         2,
-        "--format: 'xml' is none of json, csv, series, hlog, openmetrics",
+        "--format: 'xml' is none of json, csv, series, hlog, openmetrics, folded",
     ),
     (
         "import sysbench nothere.log",

@@ -1,14 +1,15 @@
 //! The options about load generators: those of runs, of `dyno agent` and of `dyno fleet`.
 
-use super::{LOAD, RECORD, opt, short};
+use super::{opt, short};
 use crate::options::Opt;
 
+const GENERATORS: &str = "Load generators, and the server's host";
 const HOW: &str = "How it is told of a run";
 const KEYS: &str = "A bus of one's own";
 
 /// The load generators of a run.
 pub(super) const AGENTS: Opt = opt(
-    LOAD,
+    GENERATORS,
     "agents",
     Some("LIST"),
     "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
@@ -16,61 +17,66 @@ pub(super) const AGENTS: Opt = opt(
 );
 /// The bus that they join.
 pub(super) const BUS: Opt = opt(
-    LOAD,
+    GENERATORS,
     "bus",
     Some("URL"),
     "a NATS server that agents join by themselves, e.g. tls://bus.example.org:4222",
 );
 /// The coordinator's key on it.
-pub(super) const BUS_KEY: Opt = opt(LOAD, "bus-key", Some("FILE"), "the coordinator's key on it");
+pub(super) const BUS_KEY: Opt = opt(
+    GENERATORS,
+    "bus-key",
+    Some("FILE"),
+    "the coordinator's key on it",
+);
 /// The authority of its certificate.
 pub(super) const BUS_CA: Opt = opt(
-    LOAD,
+    GENERATORS,
     "bus-ca",
     Some("FILE"),
     "the authority of its certificate",
 );
 /// What becomes of a run that loses one.
 pub(super) const ON_AGENT_LOSS: Opt = opt(
-    LOAD,
+    GENERATORS,
     "on-agent-loss",
     Some("POLICY"),
     "fail: the run ends; degrade: the other agents go on with their own parts [fail]",
 );
 /// Whether they may be other builds.
 pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(
-    LOAD,
+    GENERATORS,
     "allow-mixed-versions",
     None,
     "let agents be other builds of Dyno, which is a doubt",
 );
 /// How long one goes on without a word of the run.
 pub(super) const ORPHAN: Opt = opt(
-    LOAD,
+    GENERATORS,
     "orphan",
     Some("TIME"),
     "an agent ends its load after so long without a word of the run [10s]",
 );
 /// How Dyno is called on other hosts.
 pub(super) const AGENT_COMMAND: Opt = opt(
-    LOAD,
+    GENERATORS,
     "agent-command",
     Some("COMMAND"),
     "how Dyno is called on the hosts of ssh agents [dyno]",
 );
 /// The program of the bus.
 pub(super) const NATS_SERVER: Opt = opt(
-    LOAD,
+    GENERATORS,
     "nats-server",
     Some("FILE"),
     "the program that carries the agents' messages [nats-server]",
 );
 /// Where the server is observed from.
 pub(super) const SERVER_AGENT: Opt = opt(
-    RECORD,
+    GENERATORS,
     "server-agent",
     Some("WHERE"),
-    "observe the server's host and process from there: ssh:HOST, the server's own host",
+    "observe the server's host and process from there: ssh:HOST, the server's own host, or local",
 );
 
 /// The options of `dyno agent`.
