@@ -29,7 +29,11 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::summary::{Access, RunEnd, StatementPlan};
+    use dyno_core::finding::Outcome;
+    use dyno_core::plan::Shard;
+    use dyno_core::summary::{
+        Access, AgentClock, AgentFinding, AgentSummary, RunEnd, StatementPlan,
+    };
     use serde_json::Value;
     use std::collections::BTreeSet;
 
@@ -90,6 +94,7 @@ mod tests {
             text: "{}".into(),
             why_not: "the server tells no plan".into(),
         }];
+        divided(&mut varied);
         let varied = json(&varied);
         let validator = jsonschema::draft202012::new(&schema).unwrap();
         assert!(validator.is_valid(&varied));
@@ -97,6 +102,25 @@ mod tests {
         let missing: Vec<_> = promised.difference(&produced).collect();
         assert!(promised.len() > 80, "{}", promised.len());
         assert!(missing.is_empty(), "{missing:#?}");
+    }
+
+    /// Has a run be made by several load generators, and be a part of another as well.
+    fn divided(run: &mut RunSummary) {
+        let drive = run.drive.as_mut().unwrap();
+        drive.shard = Some(Shard::parse("1/2:1").unwrap());
+        drive.begin_unix_s = Some(1_795_000_000.0);
+        run.agents = vec![AgentSummary {
+            name: "gen1".into(),
+            fraction: 0.5,
+            clock: Some(AgentClock::default()),
+            ..AgentSummary::default()
+        }];
+        run.agent_findings = vec![AgentFinding {
+            kind: "agent-lost".into(),
+            outcome: Outcome::Doubt,
+            agent: Some("gen1".into()),
+            evidence: "gen1 was lost".into(),
+        }];
     }
 
     #[test]
