@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 pub const GLIBC: (u32, u32) = (2, 28);
 
 /// The binary has at most so many bytes.
-const SIZE_MAX: u64 = 22_000_000;
+const SIZE_MAX: u64 = 21_500_000;
 
 /// What a binary needs.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{COMMANDS, HELP};
 use crate::definitions::{
-    COMPARE, DOCTOR, EXPORT, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH,
-    TABLE, TOP, WAIVE, means_something, search,
+    AGENT, COMPARE, DOCTOR, EXPORT, FLEET, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER,
+    SHOW, SYSBENCH, TABLE, TOP, WAIVE, means_something, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -38,6 +38,8 @@ pub enum Words {
     Experiments,
     /// What to do with servers, then their names.
     Servers,
+    /// What to do with a bus, then its folder and the names of agents.
+    Bus,
     /// A command or a workload.
     Topic,
     /// A shell.
@@ -111,6 +113,8 @@ fn takes(name: &str) -> (Words, &'static [Opt]) {
         "waive" => (Words::RunAndChecks, WAIVE),
         "rm" => (Words::Runs, RM),
         "top" => (Words::Nothing, TOP),
+        "agent" => (Words::Nothing, AGENT),
+        "fleet" => (Words::Bus, FLEET),
         "doctor" => (Words::Nothing, DOCTOR),
         "lab" => (Words::Experiments, LAB),
         "server" => (Words::Servers, SERVER),

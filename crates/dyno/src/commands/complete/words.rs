@@ -162,6 +162,8 @@ impl<'a> Line<'a> {
             },
             (Words::Experiments, _) => Answer::of_files(),
             (Words::Servers, at) => self.servers(at),
+            (Words::Bus, 0) => Answer::of(["keys"]),
+            (Words::Bus, 1) => Answer::of_files(),
             (Words::Topic, 0) => topics(current),
             (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),
             _ => Answer::default(),
