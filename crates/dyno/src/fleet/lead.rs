@@ -109,6 +109,8 @@ fn conduct(
     let abandoned = ready.stop.level() == StopLevel::Abandon;
     let patience = (abandoned || coordinated.is_err()).then_some(Duration::ZERO);
     Launched::end_all(&mut agents.borrow_mut(), patience);
+    // Before its server, or its last messages would wait in vain.
+    drop(bus);
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
     let interrupted = ready.stop.level() != StopLevel::None;
