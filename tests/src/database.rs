@@ -42,6 +42,16 @@ impl Database {
         self.server.sysbench_options(self.server.user(), &self.name)
     }
 
+    /// The administrator's URL of this database, by TCP.
+    pub fn url(&self) -> String {
+        let scheme = match self.server.kind {
+            Kind::Mariadb | Kind::Mysql => "mysql",
+            Kind::Postgres => "postgres",
+        };
+        let (user, port) = (self.server.user(), self.server.port);
+        format!("{scheme}://{user}@127.0.0.1:{port}/{}", self.name)
+    }
+
     /// The first field of a query's first row.
     ///
     /// # Panics

@@ -38,11 +38,11 @@ pub fn unix_ns() -> u64 {
 
 /// Why a run is to end before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Halt {
+pub enum StopRequest {
     /// The agents end their loads, and tell what they measured.
-    Soon(String),
+    Graceful(String),
     /// Nobody is waited for.
-    Now(String),
+    Immediate(String),
 }
 
 /// Coordinates a run to its end. `event` takes what there is to tell; `stop` is asked now and then
@@ -54,14 +54,14 @@ pub fn coordinate(
     coordinator: &mut Coordinator,
     bus: &mut impl Bus,
     mut event: impl FnMut(Event),
-    mut stop: impl FnMut() -> Option<Halt>,
+    mut stop: impl FnMut() -> Option<StopRequest>,
 ) -> Result<(), BusError> {
     while !coordinator.is_over() {
         let now = Clock.now();
         match stop() {
             None => {}
-            Some(Halt::Soon(why)) => coordinator.stop(&why, now),
-            Some(Halt::Now(why)) => coordinator.abandon(&why, now),
+            Some(StopRequest::Graceful(why)) => coordinator.stop(&why, now),
+            Some(StopRequest::Immediate(why)) => coordinator.abandon(&why, now),
         }
         coordinator.tick(now);
         while let Some(output) = coordinator.next_output() {

@@ -1,7 +1,7 @@
 //! A NATS server of a run's own: on the loopback interface, with a key for each agent that lets it
 //! write what it has to say and read what it is told, and nothing else. It ends with its parent.
 
-mod standing;
+mod files;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use crate::message::MESSAGE_BYTES_MAX;
 use crate::names::{AgentName, Channel, RunId, Subject};
 
-pub use standing::Standing;
+pub use files::ServerFiles;
 
 /// So long does a server take to listen, at most.
 const LISTEN_LIMIT: Duration = Duration::from_secs(20);

@@ -57,8 +57,8 @@ pub fn measure_load(
         _ => request.plan.record.ledger,
     };
     let mut recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
-    if let Some(beside) = ready.beside.take() {
-        recording.watch(beside)?;
+    if let Some(observer) = ready.remote_observer.take() {
+        recording.watch(observer)?;
     }
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());

@@ -6,22 +6,10 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 pub use dyno_tests::own_servers::{Lab, has};
-use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
 /// How long a command that ends by itself may take on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(120);
-
-/// The administrator's URL of a test's database, by TCP.
-pub fn url_of(database: &Database) -> String {
-    let server = &database.server;
-    let scheme = match server.kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "postgres",
-    };
-    let (user, name) = (server.user(), &database.name);
-    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
-}
 
 /// Writes a file into the folder of a test, and gives its name there.
 pub fn file(lab: &Lab, name: &str, text: &str) -> String {

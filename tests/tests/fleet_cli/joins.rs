@@ -9,7 +9,7 @@ use dyno_core::Clock;
 use dyno_tests::command::{Running, run};
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, agents_check, children, has, last, url_of, wait_for_end};
+use crate::common::{LIMIT, Lab, agents_check, children, has, last, wait_for_end};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
@@ -52,7 +52,7 @@ fn agents_that_join_make_one_run_and_end() {
     let database = Database::new(Kind::Mariadb);
     let port = free_port();
     let _bus = bus(&lab, port, "gen1 gen2");
-    let options = format!("--target {} --table-size 1000", url_of(&database));
+    let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_point_select {options}"))
         .success();
     let url = format!("tls://127.0.0.1:{port}");
@@ -92,7 +92,7 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let database = Database::new(kind);
-        let options = format!("--target {} --table-size 1000", url_of(&database));
+        let options = format!("--target {} --table-size 1000", database.url());
         lab.dyno(&format!("prepare oltp_point_select {options}"))
             .success();
         let mut run = lab.start(&format!(

@@ -6,7 +6,7 @@ use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind};
 
 use crate::common::{
-    LIMIT, Lab, agents_check, children, has, is_alive, last, signal, url_of, wait_for_end,
+    LIMIT, Lab, agents_check, children, has, is_alive, last, signal, wait_for_end,
 };
 
 /// A run of three agents that is measured, its agents, and its NATS server.
@@ -17,7 +17,7 @@ struct Started {
 }
 
 fn start(lab: &Lab, database: &Database, time: &str, more: &str) -> Started {
-    let options = format!("--target {} --table-size 1000", url_of(database));
+    let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_point_select {options}"))
         .success();
     let mut run = lab.start(&format!(

@@ -4,13 +4,13 @@ use std::fs;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, children, has, url_of};
+use crate::common::{LIMIT, Lab, children, has};
 
 #[test]
 fn what_cannot_be_is_said_before_anything_is_started() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let run = format!("run oltp_point_select --target {}", url_of(&database));
+    let run = format!("run oltp_point_select --target {}", database.url());
     for (more, told) in [
         ("--agents gen1", "'gen1' is no agent"),
         ("--agents local:0", "local:N starts N agents"),
@@ -42,7 +42,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     let output = lab.dyno("agent --stdin-key");
     has(
         &output.failure(1),
-        &["standard input does not hold a ticket"],
+        &["standard input does not hold a configuration"],
     );
 }
 
@@ -50,7 +50,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
 fn what_keeps_agents_from_beginning_is_the_error() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let target = url_of(&database);
+    let target = database.url();
     let options = format!("--target {target} --table-size 1000");
     lab.dyno(&format!("prepare oltp_point_select {options}"))
         .success();

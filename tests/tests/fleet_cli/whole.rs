@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_tests::log::LoggingServer;
 use dyno_tests::{Database, Kind};
 
-use crate::common::{Lab, agents_check, file, has, last, url_of};
+use crate::common::{Lab, agents_check, file, has, last};
 
 /// Each session does a fixed number of events with random numbers of its own, whatever else runs.
 const FIXED: &str = "\
@@ -81,7 +81,7 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
         let line = format!(
             "run {script} --target {} -c 6 -t 60s --events 1500 --warmup 0 --seed 3 \
              --calibrate never --agents local:3 --statements --interval 100ms",
-            url_of(&database)
+            database.url()
         );
         let told = lab.dyno(&line).success();
         has(&told, &["agent local1 on", "2 sessions, 500 events"]);
@@ -125,7 +125,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
     let line = format!(
         "run {script} --target {} -c 4 -t 6s --warmup 0 --seed 3 --calibrate never \
          --agents local:4 --percentiles 50,90,99",
-        url_of(&database)
+        database.url()
     );
     lab.dyno(&line).success();
     let run = last(&lab);
@@ -146,7 +146,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
 fn the_ledger_of_agents_is_that_of_the_run() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let options = format!("--target {} --scale 1 --tables 1", url_of(&database));
+    let options = format!("--target {} --scale 1 --tables 1", database.url());
     lab.dyno(&format!("prepare tpcc {options}")).success();
     let line = format!("run tpcc {options} -c 4 -t 5s --warmup 0 --calibrate never");
     lab.dyno(&format!("{line} --agents local:2")).success();
@@ -165,7 +165,7 @@ fn the_ledger_of_agents_is_that_of_the_run() {
         "shares.lua",
         "function thread_init() dyno.shared('next') end function event() end",
     );
-    let target = url_of(&database);
+    let target = database.url();
     let refused = lab.dyno(&format!(
         "run {script} --target {target} -c 2 -t 1s --calibrate never --agents local:2"
     ));

@@ -100,21 +100,10 @@ impl Lab {
 /// A database on a server with small tables of the OLTP workloads, and Dyno's options for them.
 pub fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
     let database = Database::new(kind);
-    let options = format!("--target {} --table-size 1000", url_of(&database));
+    let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {options}"))
         .success();
     (database, options)
-}
-
-/// The administrator's URL of a test's database, by TCP.
-pub fn url_of(database: &Database) -> String {
-    let server = &database.server;
-    let scheme = match server.kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "postgres",
-    };
-    let (user, name) = (server.user(), &database.name);
-    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
 }
 
 /// The rows of a query on an SQLite file.

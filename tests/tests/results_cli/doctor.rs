@@ -2,7 +2,7 @@
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{Lab, finding, has, url_of, worst};
+use crate::common::{Lab, finding, has, worst};
 
 #[test]
 fn a_host_is_looked_at() {
@@ -32,7 +32,7 @@ fn servers_are_looked_at() {
     let lab = Lab::new();
     for kind in Kind::ALL {
         let database = Database::new(kind);
-        let url = url_of(&database);
+        let url = database.url();
         let output = lab.dyno(&format!("doctor --target {url} --time 300ms"));
         has(&output.success(), &[&url, "durability:", "server-cache:"]);
         let result = lab.json(&format!("doctor --target {url} --time 300ms --json"));

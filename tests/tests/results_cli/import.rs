@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use dyno_tests::{Database, Kind, sysbench};
 use serde_json::Value;
 
-use crate::common::{Lab, SHORT, has, query, url_of};
+use crate::common::{Lab, SHORT, has, query};
 
 /// The number behind a label of sysbench's report.
 fn printed(log: &str, label: &str) -> f64 {
@@ -21,7 +21,7 @@ fn printed(log: &str, label: &str) -> f64 {
 
 /// A log of sysbench on a database of the test's own.
 fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
-    let options = format!("--target {} --table-size 1000", url_of(database));
+    let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {options}"))
         .success();
     let line = format!(
@@ -113,7 +113,7 @@ fn a_real_log_has_the_figures_that_were_printed() {
     }
     // A run of Dyno's beside one of sysbench's, with what keeps them from being alike.
     let database = Database::new(Kind::Mariadb);
-    let target = format!("--target {} --table-size 1000", url_of(&database));
+    let target = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {target}"))
         .success();
     lab.dyno(&format!("run oltp_read_write {target} {SHORT} -c 2 -q"))

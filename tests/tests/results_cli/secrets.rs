@@ -5,7 +5,7 @@ use std::fs;
 use dyno_tests::command::run;
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, SHORT, finding, sound, url_of};
+use crate::common::{LIMIT, Lab, SHORT, finding, sound};
 
 const SECRET: &str = "c4naryWord";
 
@@ -39,7 +39,7 @@ fn a_password_is_in_no_record() {
     for kind in Kind::ALL {
         let lab = Lab::new();
         let database = Database::new(kind);
-        let plain = url_of(&database);
+        let plain = database.url();
         lab.dyno(&format!(
             "prepare oltp_point_select --target {plain} --table-size 1000"
         ))

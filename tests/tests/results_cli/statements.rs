@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_tests::{Database, Kind, start_private_server_with};
 use serde_json::Value;
 
-use crate::common::{Lab, SHORT, has, prepared, url_of};
+use crate::common::{Lab, SHORT, has, prepared};
 
 const EVENTS: u64 = 100;
 
@@ -43,10 +43,7 @@ fn shapes(run: &Value) -> BTreeMap<String, u64> {
 fn shapes_of_statements_are_those_that_the_server_counts() {
     let database = Database::new(Kind::Mysql);
     let lab = Lab::new();
-    let tables = format!(
-        "--target {} --tables 1 --table-size 1000",
-        url_of(&database)
-    );
+    let tables = format!("--target {} --tables 1 --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {tables} -q"))
         .success();
     for mode in ["auto", "disable"] {
@@ -105,7 +102,7 @@ fn postgres_counts_by_its_digests_what_dyno_does_and_says_where_it_cannot() {
     let lab = Lab::new();
     let line = format!(
         "oltp_read_write --target {} --tables 2 --table-size 1000",
-        url_of(&database)
+        database.url()
     );
     lab.dyno(&format!("prepare {line} -q")).success();
     let run = lab.json(&format!("run {line} {FEW}"));
@@ -251,7 +248,7 @@ fn plans(run: &Value) -> BTreeMap<String, String> {
 fn each_server_tells_its_plans_of_the_statements_that_ran() {
     let lab = Lab::new();
     let databases = [Kind::Mariadb, Kind::Mysql, Kind::Postgres].map(Database::new);
-    let targets = databases.iter().map(url_of);
+    let targets = databases.iter().map(Database::url);
     let targets: Vec<String> = targets.chain(["sqlite:plans.db".to_owned()]).collect();
     let ways = [
         ("const sbtestN by PRIMARY", "range sbtestN by PRIMARY"),

@@ -6,7 +6,7 @@ use std::process::Command;
 use dyno_tests::command::{dyno_path, run};
 use dyno_tests::{Database, Kind, Output};
 
-use crate::common::{LIMIT, Lab, finding, has, sound, url_of};
+use crate::common::{LIMIT, Lab, finding, has, sound};
 
 const LINE: &str = "--table-size=1000 --threads=2 --time=3 --report-interval=1 \
                     --percentile=99 oltp_point_select run";
@@ -32,7 +32,7 @@ fn the_record_shows_nowhere_in_the_report() {
     let lab = Lab::new();
     for (index, kind) in Kind::ALL.into_iter().enumerate() {
         let database = Database::new(kind);
-        let target = format!("--target {} --table-size 1000", url_of(&database));
+        let target = format!("--target {} --table-size 1000", database.url());
         lab.dyno(&format!("prepare oltp_point_select {target}"))
             .success();
         let bare = sysbench(&lab, &database, Some("none"));

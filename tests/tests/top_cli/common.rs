@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
-use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
 
 /// How long anything may take on a busy machine.
@@ -36,17 +36,6 @@ pub fn objects(arguments: &[&str]) -> Vec<Value> {
     lines
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
-}
-
-/// The administrator's URL of a test's database, by TCP.
-pub fn url_of(database: &Database) -> String {
-    let server = &database.server;
-    let scheme = match server.kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "postgres",
-    };
-    let (user, name) = (server.user(), &database.name);
-    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
 }
 
 /// `dyno top` on a pseudo-terminal of 120×40.

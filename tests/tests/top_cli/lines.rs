@@ -6,13 +6,13 @@ use dyno_tests::command::{Running, dyno_path};
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{LIMIT, objects, output, url_of};
+use crate::common::{LIMIT, objects, output};
 
 #[test]
 fn servers_have_a_line_each_interval() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
-        let url = url_of(&database);
+        let url = database.url();
         let lines = output(&["--target", &url, "--interval", "200ms", "--count", "2"]).success();
         assert_eq!(lines.stdout.lines().count(), 3, "{kind}: {}", lines.stdout);
         assert_eq!(lines.stderr, "", "{kind}");

@@ -9,7 +9,7 @@ use dyno_core::Clock;
 use dyno_tests::proxysql::ProxySql;
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Terminal, objects, output, url_of};
+use crate::common::{LIMIT, Terminal, objects, output};
 
 #[test]
 fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
@@ -57,7 +57,7 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
 #[test]
 fn what_is_no_proxysql_is_told_so() {
     let database = Database::new(Kind::Mariadb);
-    let url = url_of(&database);
+    let url = database.url();
     let told = output(&["--target", &url, "--proxysql", "--count", "1"]).failure(1);
     assert!(
         told.stderr.contains("does not answer as ProxySQL"),

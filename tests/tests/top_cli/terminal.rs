@@ -2,7 +2,7 @@
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{Terminal, url_of};
+use crate::common::Terminal;
 
 #[test]
 fn a_server_that_goes_is_told_of_and_seen_again() {
@@ -18,7 +18,7 @@ fn a_server_that_goes_is_told_of_and_seen_again() {
 #[test]
 fn the_terminal_is_given_back_however_it_ends() {
     let database = Database::new(Kind::Postgres);
-    let url = url_of(&database);
+    let url = database.url();
     for end in [End::Key("q"), End::Key("\x03"), End::Signal(libc::SIGTERM)] {
         let mut seen = Terminal::start(&["--target", &url, "--interval", "200ms"]);
         seen.shows("Sessions by what they wait for");
@@ -42,7 +42,7 @@ fn the_terminal_is_given_back_however_it_ends() {
 fn it_ends_with_its_terminal() {
     let database = Database::new(Kind::Mysql);
     for _ in 0..3 {
-        let mut seen = Terminal::start(&["--target", &url_of(&database), "--interval", "200ms"]);
+        let mut seen = Terminal::start(&["--target", &database.url(), "--interval", "200ms"]);
         seen.shows("Sessions by what they do");
         assert!(seen.hang_up(), "it runs on without a terminal");
     }
@@ -51,7 +51,7 @@ fn it_ends_with_its_terminal() {
 #[test]
 fn no_color_is_heeded() {
     let database = Database::new(Kind::Mysql);
-    let url = url_of(&database);
+    let url = database.url();
     let mut seen = Terminal::start(&["--target", &url, "--no-color"]);
     seen.shows("Sessions by what they do");
     assert_eq!(seen.end("q"), Some(0));

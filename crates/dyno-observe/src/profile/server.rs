@@ -16,11 +16,11 @@ const GAP: &str = "server.cpu";
 pub struct KnownServer {
     /// Of which kind it is; `None` where there is no server beside this process.
     family: Option<Family>,
-    told: Mutex<Told>,
+    state: Mutex<State>,
 }
 
 #[derive(Clone)]
-enum Told {
+enum State {
     Nothing,
     /// It is the last of these; the others were it before it was restarted.
     Processes(Vec<i32>),
@@ -32,13 +32,13 @@ impl KnownServer {
     pub fn of(family: Option<Family>) -> Self {
         Self {
             family: family.filter(|family| *family != Family::Sqlite),
-            told: Mutex::new(Told::Nothing),
+            state: Mutex::new(State::Nothing),
         }
     }
 
     /// It will not be told, because of this.
     pub fn unknown(self, why: &str) -> Self {
-        *self.told() = Told::NotKnown(why.to_owned());
+        *self.state() = State::NotKnown(why.to_owned());
         self
     }
 
@@ -46,18 +46,18 @@ impl KnownServer {
     pub fn hear(&self, observation: &Observation) {
         match observation {
             Observation::Fact(fact) if fact.name == PID => {
-                let mut told = self.told();
-                match (fact.value.parse(), &mut *told) {
-                    (Ok(pid), Told::Processes(pids)) => pids.push(pid),
-                    (Ok(pid), _) => *told = Told::Processes(vec![pid]),
+                let mut state = self.state();
+                match (fact.value.parse(), &mut *state) {
+                    (Ok(pid), State::Processes(pids)) => pids.push(pid),
+                    (Ok(pid), _) => *state = State::Processes(vec![pid]),
                     (Err(_), _) => {}
                 }
             }
             Observation::NotObserved(gap) if gap.what == GAP => {
-                let mut told = self.told();
+                let mut state = self.state();
                 // One that is known may still be one that cannot be read.
-                if !matches!(*told, Told::Processes(_)) {
-                    *told = Told::NotKnown(gap.why.clone());
+                if !matches!(*state, State::Processes(_)) {
+                    *state = State::NotKnown(gap.why.clone());
                 }
             }
             _ => {}
@@ -72,11 +72,11 @@ impl KnownServer {
     /// Its process, and those that it was before; or why it is not known; `None` as long as nothing
     /// was told.
     pub(super) fn pids(&self) -> Option<Result<Vec<i32>, String>> {
-        let told = self.told().clone();
-        match told {
-            Told::Nothing => None,
-            Told::NotKnown(why) => Some(Err(why)),
-            Told::Processes(pids) => Some(Ok(pids)),
+        let state = self.state().clone();
+        match state {
+            State::Nothing => None,
+            State::NotKnown(why) => Some(Err(why)),
+            State::Processes(pids) => Some(Ok(pids)),
         }
     }
 
@@ -99,8 +99,8 @@ impl KnownServer {
         Some(Ok(all))
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -21,7 +21,13 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
         let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
         texts.iter().take(fit).map(cell).collect()
     };
-    let heads = ["sessions", "events/s", "service p99", "CPU cores", "clock ±"];
+    let heads = [
+        "sessions",
+        "events/s",
+        "service p99",
+        "CPU cores",
+        "clock ±",
+    ];
     let heads = heads.map(str::to_owned);
     page.line("agents", Ink::Strong, &[(Ink::Faint, &cells(&heads))]);
     for agent in &run.agents {

@@ -293,7 +293,7 @@ impl Loaded {
             connector,
             stop,
             gate: None,
-            beside: None,
+            remote_observer: None,
             main,
             shared,
         })

@@ -18,7 +18,7 @@ use dyno_script::{Description, Host, LoadProgress, Phase, ScriptReport, Stat};
 use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
 use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
-use crate::recording::Beside;
+use crate::recording::RemoteObserver;
 
 /// Descriptors that the process needs besides its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -43,7 +43,7 @@ pub struct Ready {
     /// run somebody else does.
     pub gate: Option<Gate>,
     /// Who observes the server from its own host, for the next run.
-    pub beside: Option<Beside>,
+    pub remote_observer: Option<RemoteObserver>,
     pub(super) main: Main,
     pub(super) shared: Shared,
 }

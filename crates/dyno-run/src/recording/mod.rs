@@ -63,7 +63,7 @@ impl Outputs {
 }
 
 /// An observer of the server on the server's own host.
-pub struct Beside {
+pub struct RemoteObserver {
     /// What it sees, on this host's clock. It ends with the observer.
     pub observations: Receiver<Observation>,
     /// Ends it.
@@ -79,7 +79,7 @@ pub struct Recording {
     outputs: Arc<Outputs>,
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<Seen>)>,
-    beside: Option<(End, JoinHandle<Seen>)>,
+    remote_observer: Option<(End, JoinHandle<Seen>)>,
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
@@ -134,7 +134,7 @@ impl Recording {
             outputs,
             origin,
             observers,
-            beside: None,
+            remote_observer: None,
             context,
             operations: ready.description.declared.operations.clone(),
             sessions,
@@ -148,9 +148,9 @@ impl Recording {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub fn watch(&mut self, beside: Beside) -> Result<()> {
+    pub fn watch(&mut self, observer: RemoteObserver) -> Result<()> {
         let forwarder = observing::forward(
-            beside.observations,
+            observer.observations,
             Arc::clone(&self.outputs),
             Arc::clone(&self.origin),
             Arc::clone(&self.hidden),
@@ -159,7 +159,7 @@ impl Recording {
             false,
         );
         let forwarder = forwarder.context("cannot start the thread that takes observations")?;
-        self.beside = Some((beside.end, forwarder));
+        self.remote_observer = Some((observer.end, forwarder));
         Ok(())
     }
 
@@ -277,7 +277,7 @@ impl Recording {
 
     /// Ends the observers: what they cost, and which tables they saw.
     fn still(&mut self) -> (Option<Cost>, Seen) {
-        if let Some((end, forwarder)) = self.beside.take() {
+        if let Some((end, forwarder)) = self.remote_observer.take() {
             end();
             // One that broke down has handed over what it could.
             let _ = forwarder.join();
@@ -376,7 +376,7 @@ fn observe(
         Arc::clone(origin),
         hidden,
         server,
-        ready.beside.is_some(),
+        ready.remote_observer.is_some(),
     )
     .context("cannot start the thread that takes the observations")?;
     Ok((observers, forwarder))

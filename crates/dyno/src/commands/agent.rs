@@ -9,7 +9,7 @@ use dyno_fleet::names::{AgentName, RunId};
 
 use super::target::Password;
 use crate::definitions::AGENT;
-use crate::fleet::{Seat, Standing, Ticket, observe, serve};
+use crate::fleet::{ExternalBus, LaunchConfig, Membership, observe, serve};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
@@ -36,8 +36,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         observe()?;
         return Ok(STATUS_DONE);
     }
-    let seat = match (parsed.has("stdin-key"), parsed.has("join")) {
-        (true, false) => Ticket::read()?.into(),
+    let membership = match (parsed.has("stdin-key"), parsed.has("join")) {
+        (true, false) => LaunchConfig::read()?.into(),
         (false, true) => joined(&parsed)?,
         (true, true) => {
             return Err(usage(
@@ -50,12 +50,12 @@ pub fn main(args: &[String]) -> Result<u8> {
             ));
         }
     };
-    serve(seat)?;
+    serve(membership)?;
     Ok(STATUS_DONE)
 }
 
 /// Waits for a run on a bus.
-fn joined(parsed: &Parsed) -> Result<Seat> {
+fn joined(parsed: &Parsed) -> Result<Membership> {
     let name = parsed.value("name");
     let name = name.ok_or_else(|| usage("--join: --name NAME says which agent this is"))?;
     let name = AgentName::new(name).map_err(|error| usage(format!("--name: {error}")))?;
@@ -64,7 +64,7 @@ fn joined(parsed: &Parsed) -> Result<Seat> {
         true => limit,
         false => Duration::MAX,
     };
-    let bus = Standing::read(parsed, "join", ["key", "ca"])?;
+    let bus = ExternalBus::read(parsed, "join", ["key", "ca"])?;
     let bus = bus.ok_or_else(|| usage("--join URL names the bus"))?;
     let role = Role::Agent(name.clone());
     let waiting = bus.config(RunId::new("any")?, role.clone());
@@ -72,7 +72,7 @@ fn joined(parsed: &Parsed) -> Result<Seat> {
     let Some(run) = await_call(&waiting, limit)? else {
         bail!("no run named the agent {name} in time");
     };
-    Ok(Seat {
+    Ok(Membership {
         bus: bus.config(run, role),
         name,
         password: Password::Own,

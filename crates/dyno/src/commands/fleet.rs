@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use dyno_fleet::names::AgentName;
-use dyno_fleet::server::{COORDINATOR, Standing};
+use dyno_fleet::server::{COORDINATOR, ServerFiles};
 
 use crate::definitions::FLEET;
 use crate::options::{Grammar, Parsed, Script, help, parse};
@@ -85,13 +85,13 @@ fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
             "--listen {listen}: a bus that other hosts reach needs --tls-cert and --tls-key"
         )));
     }
-    let standing = Standing {
+    let files = ServerFiles {
         folder: PathBuf::from(folder),
         listen: listen.to_owned(),
         tls,
         agents: agents(folder, names.iter().map(named).collect::<Result<_>>()?)?,
     };
-    let paths = standing.write()?;
+    let paths = files.write()?;
     for path in &paths {
         console::out(&format!("{}\n", path.display()));
     }

@@ -11,7 +11,7 @@ use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
-use crate::fleet::{self, Fleet, Part, ServerAgent};
+use crate::fleet::{self, AgentLoad, Fleet, ServerAgent};
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;
 use crate::options::Parsed;
@@ -35,7 +35,7 @@ pub struct Screen {
     /// Who observes the server from its own host.
     pub server_agent: Option<ServerAgent>,
     /// The part of a run that it is, if it is one.
-    pub part: Option<Arc<Part>>,
+    pub part: Option<Arc<AgentLoad>>,
 }
 
 impl Screen {
@@ -45,7 +45,7 @@ impl Screen {
     /// Metrics that are asked for and cannot be had; agents that are none.
     pub fn of(
         parsed: &Parsed,
-        part: Option<Arc<Part>>,
+        part: Option<Arc<AgentLoad>>,
         ready: &Ready,
         is_temporary: bool,
     ) -> Result<Self> {
@@ -153,13 +153,13 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
         ready.gate = Some(part.gate());
     }
     if let (Some(agent), Some(target)) = (&screen.server_agent, &ready.job.target) {
-        ready.beside = Some(agent.start(target)?);
+        ready.remote_observer = Some(agent.start(target)?);
     }
     let sinks = Sinks::new(sinks);
     let measured = match &screen.fleet {
         None => dyno_run::measure(ready, request, &sinks),
         Some(fleet) => dyno_run::measure_load(ready, request, &sinks, &mut |ready, observer| {
-            fleet::lead(fleet, &request.plan, screen.quiet, ready, observer)
+            fleet::run_on_agents(fleet, &request.plan, screen.quiet, ready, observer)
         }),
     };
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();

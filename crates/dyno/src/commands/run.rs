@@ -20,7 +20,7 @@ use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate::{self, Steps};
 use super::target::{Password, Temporary, target_with};
-use super::within::{self, Ends, Within};
+use super::within::{self, RunContext, Within};
 use crate::definitions::RUN;
 use crate::fleet::Fleet;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
@@ -108,8 +108,8 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         let options = options_of(&loaded.job.drive, &own);
         return super::calibrate::main(&loaded.job, &options, &parsed);
     }
-    let ends = Ends::of(within, &parsed)?;
-    request.execute(loaded, &parsed, (own, plan), &shaping, ends)
+    let context = RunContext::of(within, &parsed)?;
+    request.execute(loaded, &parsed, (own, plan), &shaping, context)
 }
 
 /// Helps on the command without a workload.
@@ -343,7 +343,7 @@ impl<'a> Request<'a> {
         parsed: &Parsed,
         (own, mut plan): (Vec<(String, OptionValue)>, Plan),
         shaping: &Shaping<'_>,
-        Ends { stop, output, part }: Ends,
+        RunContext { stop, output, part }: RunContext,
     ) -> Result<u8> {
         self.refuse(&plan)?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;

@@ -16,7 +16,7 @@ pub enum Password {
     /// The URL, variables and files of this user's.
     Own,
     /// Whoever asked for the run, who may have found none.
-    Told(Option<Secret>),
+    Given(Option<Secret>),
 }
 
 /// The target that the options or `$DYNO_TARGET` name, with its password; a temporary SQLite
@@ -57,7 +57,7 @@ pub fn target_with(
                 console::note(&format!("warning: {warning}"));
             }
         }
-        Password::Told(password) => target.password.clone_from(password),
+        Password::Given(password) => target.password.clone_from(password),
     }
     if parsed.has("ask-password") {
         let prompt = format!("Password for {}: ", target.label());

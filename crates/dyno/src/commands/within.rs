@@ -8,7 +8,7 @@ use dyno_load::StopSignal;
 
 use super::plans;
 use super::target::Password;
-use crate::fleet::Part;
+use crate::fleet::AgentLoad;
 use crate::options::Parsed;
 use crate::output::{Kept, Output};
 use crate::record_options::{record_plan, refuse_everybodys};
@@ -18,14 +18,14 @@ use crate::{console, signals};
 pub struct Within {
     /// The identity of the trial that a run is of.
     pub trial: Option<String>,
-    /// Ends the command early.
+    /// RunContext the command early.
     pub stop: Arc<StopSignal>,
     /// Where its results go.
     pub kept: Kept,
     /// Nothing is run: what is kept is the plan.
     pub plans_only: bool,
     /// The run is the part that an agent makes of one.
-    pub part: Option<Arc<Part>>,
+    pub part: Option<Arc<AgentLoad>>,
 }
 
 impl Within {
@@ -73,16 +73,16 @@ pub fn is_all(within: Option<&Within>, parsed: &Parsed, plan: &Plan) -> Result<b
 }
 
 /// What a run has to do with who asked for it.
-pub struct Ends {
+pub struct RunContext {
     /// What ends it early.
     pub stop: Arc<StopSignal>,
     /// Where its result goes.
     pub output: Output,
     /// The part of a run that it is, if it is one.
-    pub part: Option<Arc<Part>>,
+    pub part: Option<Arc<AgentLoad>>,
 }
 
-impl Ends {
+impl RunContext {
     /// What the command line, or what the run is a part of, says.
     ///
     /// # Errors

@@ -16,13 +16,13 @@ const PORT: u16 = 4222;
 
 /// A bus that somebody else has started.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct ExternalBus {
     address: String,
     key: Secret,
     authority: Option<PathBuf>,
 }
 
-impl Standing {
+impl ExternalBus {
     /// The bus of an option, and those that say how it is reached.
     ///
     /// # Errors

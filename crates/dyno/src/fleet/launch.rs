@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::{Clock, redact};
 use serde::Serialize;
 
+use super::agent::LaunchConfig;
 use super::specs::{Fleet, Place, Spec};
-use super::ticket::Ticket;
 
 /// So much of what an agent writes to standard error is kept.
 const KEPT_BYTES: usize = 4 << 10;
@@ -35,17 +35,17 @@ impl Launched {
     ///
     /// # Errors
     /// There is no such program.
-    pub fn start(fleet: &Fleet, spec: &Spec, mut ticket: Ticket) -> Result<Self> {
+    pub fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
         let command = match &spec.place {
             Place::Local => own(&["agent", "--stdin-key"])?,
             Place::Joins => bail!("agent {} is started by somebody else", spec.name),
             Place::Ssh(host) => {
-                let (command, bus) = ssh_to_bus(fleet, host, &ticket.bus);
-                ticket.bus = bus;
+                let (command, bus) = ssh_to_bus(fleet, host, &config.bus);
+                config.bus = bus;
                 command
             }
         };
-        Self::begin(spec.name.as_str(), command, &ticket)
+        Self::begin(spec.name.as_str(), command, &config)
     }
 
     /// Starts a process of Dyno's here, or by the user's own ssh on another host, which is told an
@@ -56,7 +56,7 @@ impl Launched {
     pub fn observer(
         place: &Place,
         program: &str,
-        order: &impl Serialize,
+        config: &impl Serialize,
     ) -> Result<(Self, ChildStdin, ChildStdout)> {
         let (name, mut command) = match place {
             Place::Ssh(host) => {
@@ -68,7 +68,7 @@ impl Launched {
             Place::Local | Place::Joins => ("local", own(&["agent", "--observe"])?),
         };
         command.stdout(Stdio::piped());
-        let mut this = Self::begin(name, command, order)?;
+        let mut this = Self::begin(name, command, config)?;
         let pipes = (this.child.stdin.take(), this.child.stdout.take());
         match pipes {
             (Some(input), Some(output)) => Ok((this, input, output)),
@@ -76,7 +76,7 @@ impl Launched {
         }
     }
 
-    fn begin(name: &str, mut command: Command, order: &impl Serialize) -> Result<Self> {
+    fn begin(name: &str, mut command: Command, config: &impl Serialize) -> Result<Self> {
         command
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
@@ -100,7 +100,7 @@ impl Launched {
                 .name("agent-errors".to_owned())
                 .spawn(move || hear(errors, &said));
         }
-        let line = serde_json::to_string(order)? + "\n";
+        let line = serde_json::to_string(config)? + "\n";
         let input = child.stdin.as_mut();
         let input = input.ok_or_else(|| anyhow!("the agent has no standard input"))?;
         // One that has ended already says why itself.

@@ -1,21 +1,21 @@
 //! Runs whose load several processes make, on this host or on others: who they are, how they are
 //! started, what each is told, and how what they measured becomes one run.
 
-mod beside;
+mod agent;
+mod bundle;
 mod bus;
+mod coordinator;
 mod launch;
-mod lead;
+mod load;
+mod observer;
 mod outcome;
-mod parcel;
-mod part;
+mod server_agent;
 mod specs;
-mod ticket;
-mod watch;
 
-pub use beside::observe;
-pub use bus::Standing;
-pub use lead::lead;
-pub use part::Part;
+pub use agent::{LaunchConfig, Membership, serve};
+pub use bus::ExternalBus;
+pub use coordinator::run_on_agents;
+pub use load::AgentLoad;
+pub use observer::observe;
+pub use server_agent::ServerAgent;
 pub use specs::Fleet;
-pub use ticket::{Seat, Ticket, serve};
-pub use watch::ServerAgent;

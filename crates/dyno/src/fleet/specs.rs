@@ -8,7 +8,7 @@ use dyno_core::plan::{AGENTS_MAX, Division, Drive};
 use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
-use super::bus::Standing;
+use super::bus::ExternalBus;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 
@@ -78,7 +78,7 @@ pub struct Fleet {
     /// What starts Dyno on other hosts.
     pub program: String,
     /// The bus that agents join; `None`: one is started for the run.
-    pub bus: Option<Standing>,
+    pub bus: Option<ExternalBus>,
 }
 
 impl Fleet {
@@ -129,7 +129,7 @@ impl Fleet {
         if orphan < ORPHAN_MIN {
             return Err(usage("--orphan must be 3s or longer"));
         }
-        let bus = Standing::read(parsed, "bus", ["bus-key", "bus-ca"])?;
+        let bus = ExternalBus::read(parsed, "bus", ["bus-key", "bus-ca"])?;
         let specs = specs(text, bus.is_some());
         let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
         Ok(Some(Self {

@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::part;
+use super::load;
 use crate::commands::Password;
 
-/// A ticket is shorter.
+/// A configuration is shorter.
 const BYTES_MAX: u64 = 64 << 10;
 /// How long an agent waits for the first word of its coordinator.
 const JOIN: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ const JOIN: Duration = Duration::from_secs(60);
 /// input to memory.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ticket {
+pub struct LaunchConfig {
     /// The version of the protocol.
     pub v: u32,
     /// Where the bus is: host and port.
@@ -45,13 +45,13 @@ pub struct Ticket {
     pub sharing: u32,
 }
 
-impl Ticket {
+impl LaunchConfig {
     /// Reads one from standard input, up to the end of its line.
     ///
     /// # Errors
     /// There is none, or it is of another version.
     pub fn read() -> Result<Self> {
-        read("a ticket")
+        read("a configuration")
     }
 }
 
@@ -88,7 +88,7 @@ pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
 }
 
 /// An agent's place in a run.
-pub struct Seat {
+pub struct Membership {
     /// Its end of the bus.
     pub bus: NatsConfig,
     /// Its name.
@@ -101,21 +101,21 @@ pub struct Seat {
     pub linger_ns: u64,
 }
 
-impl From<Ticket> for Seat {
-    fn from(ticket: Ticket) -> Self {
-        let key = Secret::new(ticket.key);
+impl From<LaunchConfig> for Membership {
+    fn from(config: LaunchConfig) -> Self {
+        let key = Secret::new(config.key);
         dyno_core::redact::learn(&key, &[]);
         Self {
             bus: NatsConfig {
-                address: ticket.bus,
+                address: config.bus,
                 key,
-                run: ticket.run,
-                role: Role::Agent(ticket.name.clone()),
+                run: config.run,
+                role: Role::Agent(config.name.clone()),
                 authority: None,
             },
-            name: ticket.name,
-            password: Password::Told(ticket.password.map(Secret::new)),
-            sharing: ticket.sharing,
+            name: config.name,
+            password: Password::Given(config.password.map(Secret::new)),
+            sharing: config.sharing,
             // The bus goes with who started both.
             linger_ns: LINGER_NS / 10,
         }
@@ -126,21 +126,21 @@ impl From<Ticket> for Seat {
 ///
 /// # Errors
 /// The bus cannot be reached; the coordinator does not want this agent, or is gone.
-pub fn serve(seat: Seat) -> Result<()> {
-    let run = seat.bus.run.clone();
-    let mut bus = NatsBus::connect(seat.bus)?;
+pub fn serve(membership: Membership) -> Result<()> {
+    let run = membership.bus.run.clone();
+    let mut bus = NatsBus::connect(membership.bus)?;
     let config = AgentConfig {
         run,
-        name: seat.name,
+        name: membership.name,
         instance: instance(),
         hello: hello(),
-        linger_ns: seat.linger_ns,
+        linger_ns: membership.linger_ns,
         join_ns: u64::try_from(JOIN.as_nanos()).unwrap_or(u64::MAX),
     };
     let mut agent = Agent::new(config, Clock.now(), unix_ns());
     let (command, commands) = channel();
     let (report, reports) = channel();
-    let load = part::start(commands, report, seat.password, seat.sharing)?;
+    let load = load::start(commands, report, membership.password, membership.sharing)?;
     let exit = take_part(&mut agent, &mut bus, &command, &reports)?;
     // Whatever was sent last is to reach the bus.
     drop(bus);

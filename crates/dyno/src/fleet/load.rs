@@ -15,8 +15,8 @@ use dyno_fleet::pump::LoadReport;
 use dyno_load::{Gate, LoadError, ProcessUse, RunOutcome, StopLevel, StopSignal};
 use dyno_run::{IntervalReport, Sink};
 
+use super::bundle::Bundle;
 use super::outcome::SENT_AT;
-use super::parcel::Parcel;
 use crate::commands::{Password, Within, run_workload};
 
 /// So long before its instant a load can no longer be called off.
@@ -25,7 +25,7 @@ const RELEASE_NS: Nanos = 50_000_000;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// An agent's part of a run, as its commands change it.
-pub struct Part {
+pub struct AgentLoad {
     state: Mutex<State>,
     changed: Condvar,
     reports: Sender<LoadReport>,
@@ -44,7 +44,7 @@ struct State {
     stopped: Option<String>,
 }
 
-impl Part {
+impl AgentLoad {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,13 +91,13 @@ impl Part {
 
     /// Takes what the load measures.
     pub fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
-        Box::new(PartSink(Arc::clone(self)))
+        Box::new(LoadSink(Arc::clone(self)))
     }
 }
 
-struct PartSink(Arc<Part>);
+struct LoadSink(Arc<AgentLoad>);
 
-impl Sink for PartSink {
+impl Sink for LoadSink {
     fn interval(&mut self, report: IntervalReport<'_>) {
         let interval = Box::new(report.interval.clone());
         self.0.report(LoadReport::Interval(interval));
@@ -154,7 +154,7 @@ pub fn start(
     sharing: u32,
 ) -> Result<Load> {
     let stop = crate::signals::install()?;
-    let part = Arc::new(Part {
+    let part = Arc::new(AgentLoad {
         state: Mutex::default(),
         changed: Condvar::new(),
         reports,
@@ -199,8 +199,8 @@ pub fn start(
 }
 
 /// Runs what an agent was given.
-fn load(part: &Arc<Part>, assignment: &Assignment, sharing: u32) -> Result<()> {
-    let (folder, file) = Parcel::unpack(&assignment.plan, assignment.share.clone(), sharing)?;
+fn load(part: &Arc<AgentLoad>, assignment: &Assignment, sharing: u32) -> Result<()> {
+    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), sharing)?;
     let within = Within {
         part: Some(Arc::clone(part)),
         ..Within::new(Arc::clone(&part.stop))

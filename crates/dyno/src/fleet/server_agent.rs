@@ -14,10 +14,10 @@ use dyno_core::record::{EventKind, NotObserved};
 use dyno_fleet::clock::{Estimator, Exchange, Relation};
 use dyno_fleet::message::PROTOCOL;
 use dyno_observe::{OBSERVATIONS_MAX, Observation};
-use dyno_run::Beside;
+use dyno_run::RemoteObserver;
 
-use super::beside::{self, Line, Order};
 use super::launch::Launched;
+use super::observer::{self, Line, ObserverConfig};
 use super::specs::Place;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -65,13 +65,14 @@ impl ServerAgent {
     ///
     /// # Errors
     /// The observer cannot be started, or does not answer.
-    pub fn start(&self, target: &Target) -> Result<Beside> {
-        let order = Order {
+    pub fn start(&self, target: &Target) -> Result<RemoteObserver> {
+        let config = ObserverConfig {
             v: PROTOCOL,
             target: target.plan().url().unwrap_or_default(),
             password: (target.password.as_ref()).map(|password| password.expose().to_owned()),
         };
-        let (mut launched, input, output) = Launched::observer(&self.place, &self.program, &order)?;
+        let (mut launched, input, output) =
+            Launched::observer(&self.place, &self.program, &config)?;
         let (lines, heard) = channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         thread("beside-lines")
@@ -115,7 +116,7 @@ impl ServerAgent {
             drop(stop);
             let _ = watching.join();
         };
-        Ok(Beside {
+        Ok(RemoteObserver {
             observations,
             end: Box::new(end),
         })
@@ -196,7 +197,7 @@ impl Watcher {
 
     fn end(&mut self) {
         // One that has ended already does not hear it.
-        let _ = writeln!(self.input, "{}", beside::END).and_then(|()| self.input.flush());
+        let _ = writeln!(self.input, "{}", observer::END).and_then(|()| self.input.flush());
     }
 
     fn take(&mut self, sent: Nanos, received: Nanos, returned: Nanos) {

@@ -17,17 +17,17 @@ use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolic
 use dyno_fleet::finding::Kind;
 use dyno_fleet::message::{Hello, PROTOCOL};
 use dyno_fleet::names::RunId;
-use dyno_fleet::pump::{Halt, coordinate, unix_ns};
+use dyno_fleet::pump::{StopRequest, coordinate, unix_ns};
 use dyno_fleet::server::Server;
 use dyno_load::{Progress, RunOutcome, StopLevel};
 use dyno_observe::Helpers;
 use dyno_run::{Ready, RunError};
 
+use super::agent::{LaunchConfig, build};
+use super::bundle::Bundle;
 use super::launch::Launched;
 use super::outcome::{Known, together};
-use super::parcel::Parcel;
 use super::specs::{Fleet, Place};
-use super::ticket::{Ticket, build};
 use crate::options::UsageError;
 use crate::{console, is_usage};
 
@@ -40,7 +40,7 @@ const STOPPED: &str = "the user stopped the run";
 ///
 /// # Errors
 /// What keeps the run from a result; the agents are ended.
-pub fn lead(
+pub fn run_on_agents(
     fleet: &Fleet,
     plan: &Plan,
     quiet: bool,
@@ -68,13 +68,13 @@ fn conduct(
 ) -> Result<RunOutcome> {
     let drive = &ready.job.drive;
     let division = fleet.division_of(drive)?;
-    let parcel = Parcel::of(ready, plan)?;
+    let bundle = Bundle::of(ready, plan)?;
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
     let waited_for = Arc::new(AtomicBool::new(true));
     let (mut bus, agents, server) = start(fleet, &run, ready, &waited_for)?;
     let _helpers = helpers(fleet, &division, drive, &agents, server.as_ref());
     let (agents, server) = (RefCell::new(agents), RefCell::new(server));
-    let config = config(fleet, drive, &division, run, parcel);
+    let config = config(fleet, drive, &division, run, bundle);
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
     let leaving = Cell::new(false);
@@ -98,19 +98,18 @@ fn conduct(
         ended: 0,
     };
     let stop = || {
-        let revived = revived(&server).map(Halt::Soon);
+        let revived = revived(&server).map(StopRequest::Graceful);
         revived.or_else(|| reason(fleet, ready, &leaving, (&agents, &lost)))
     };
     let tell = |event| watcher.take(event);
     let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
     waited_for.store(false, Ordering::Relaxed);
-    let (begun, start, report) = (watcher.begun, watcher.start, watcher.report.take());
-    let ended = watcher.ended;
-    let abandoned = ready.stop.level() == StopLevel::Abandon;
-    let patience = (abandoned || coordinated.is_err()).then_some(Duration::ZERO);
+    let (begun, start, ended) = (watcher.begun, watcher.start, watcher.ended);
+    let report = watcher.report.take();
+    let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
+    let patience = at_once.then_some(Duration::ZERO);
     Launched::end_all(&mut agents.borrow_mut(), patience);
-    // Before its server, or its last messages would wait in vain.
-    drop(bus);
+    drop(bus); // Before its server, or its last messages would wait in vain.
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
     let interrupted = ready.stop.level() != StopLevel::None;
@@ -198,7 +197,7 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
     let start = |spec: &super::specs::Spec| {
         let key = server.agent_key(&spec.name);
         let key = key.ok_or_else(|| anyhow!("agent {} has no key", spec.name))?;
-        let ticket = Ticket {
+        let config = LaunchConfig {
             v: PROTOCOL,
             bus: server.address().to_string(),
             run: run.clone(),
@@ -210,7 +209,7 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
                 Place::Ssh(_) | Place::Joins => 1,
             },
         };
-        Launched::start(fleet, spec, ticket)
+        Launched::start(fleet, spec, config)
     };
     fleet.specs.iter().map(start).collect()
 }
@@ -269,13 +268,13 @@ fn reason(
     ready: &Ready,
     leaving: &Cell<bool>,
     (agents, lost): (&RefCell<Vec<Launched>>, &RefCell<Vec<String>>),
-) -> Option<Halt> {
+) -> Option<StopRequest> {
     match ready.stop.level() {
         StopLevel::None => {}
-        StopLevel::End => return Some(Halt::Soon(STOPPED.to_owned())),
+        StopLevel::End => return Some(StopRequest::Graceful(STOPPED.to_owned())),
         StopLevel::Abandon => {
             Launched::end_all(&mut agents.borrow_mut(), Some(Duration::ZERO));
-            return Some(Halt::Now(STOPPED.to_owned()));
+            return Some(StopRequest::Immediate(STOPPED.to_owned()));
         }
     }
     // One that is lost is not to load the server any more when it wakes.
@@ -292,7 +291,7 @@ fn reason(
     let mut agents = agents.borrow_mut();
     agents.iter_mut().find_map(|agent| {
         let how = agent.ended()?;
-        Some(Halt::Soon(format!(
+        Some(StopRequest::Graceful(format!(
             "agent {} has ended ({how})",
             agent.name
         )))

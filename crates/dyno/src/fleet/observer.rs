@@ -12,7 +12,7 @@ use dyno_core::{Secret, Target, redact};
 use dyno_observe::{Config, Observation, Observers};
 use serde::{Deserialize, Serialize};
 
-use super::ticket;
+use super::agent;
 
 /// The line that ends it: threads of whoever started it may hold its standard input open.
 pub const END: &str = "end";
@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// What the observer has to know. It holds a secret.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
+pub struct ObserverConfig {
     /// The version of what is said.
     pub v: u32,
     /// The server, as it is reached from its own host.
@@ -46,9 +46,9 @@ pub enum Line {
 /// # Errors
 /// There is no order, or the observers cannot start.
 pub fn observe() -> Result<()> {
-    let order: Order = ticket::read("an order")?;
-    let mut target = Target::parse(&order.target)?;
-    target.password = order.password.map(Secret::new);
+    let config: ObserverConfig = agent::read("a configuration")?;
+    let mut target = Target::parse(&config.target)?;
+    target.password = config.password.map(Secret::new);
     if let Some(password) = &target.password {
         redact::learn(password, &[]);
     }

@@ -15,7 +15,7 @@ use crate::names::{AgentName, Channel};
 
 /// A server that stays.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct ServerFiles {
     /// Where its files are.
     pub folder: PathBuf,
     /// Where it listens: address and port.
@@ -26,7 +26,7 @@ pub struct Standing {
     pub agents: Vec<AgentName>,
 }
 
-impl Standing {
+impl ServerFiles {
     /// Writes the configuration, and the keys that are not there yet; the files' paths.
     ///
     /// # Errors
@@ -130,16 +130,16 @@ mod tests {
     #[test]
     fn keys_stay_and_are_not_in_the_configuration() {
         let folder = tempfile::tempdir().unwrap();
-        let mut standing = Standing {
+        let mut files = ServerFiles {
             folder: folder.path().join("bus"),
             listen: "127.0.0.1:4222".to_owned(),
             tls: Some((PathBuf::from("/c.pem"), PathBuf::from("/k.pem"))),
             agents: vec![AgentName::new("gen1").unwrap()],
         };
-        let paths = standing.write().unwrap();
+        let paths = files.write().unwrap();
         let seed = fs::read_to_string(&paths[1]).unwrap();
-        standing.agents.push(AgentName::new("gen2").unwrap());
-        let paths = standing.write().unwrap();
+        files.agents.push(AgentName::new("gen2").unwrap());
+        let paths = files.write().unwrap();
         assert_eq!(fs::read_to_string(&paths[1]).unwrap(), seed);
         let config = fs::read_to_string(&paths[3]).unwrap();
         for path in &paths {
@@ -152,6 +152,6 @@ mod tests {
         assert!(config.contains("\"dyno.any.call.gen1\""), "{config}");
         assert!(config.contains("cert_file: \"/c.pem\""), "{config}");
         fs::write(&paths[1], "no key").unwrap();
-        assert!(standing.write().unwrap_err().to_string().contains("gen1"));
+        assert!(files.write().unwrap_err().to_string().contains("gen1"));
     }
 }

@@ -21,7 +21,7 @@ const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;
 /// A run as it is told to its agents.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Parcel {
+pub struct Bundle {
     plan: Plan,
     /// The script's file among `files`; `None` for a workload that comes with Dyno.
     script: Option<String>,
@@ -31,7 +31,7 @@ pub struct Parcel {
     workers: Option<u32>,
 }
 
-impl Parcel {
+impl Bundle {
     /// Of this run.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Parcel {
                 "--agents: the option --{name} holds a secret, which does not travel to agents"
             )));
         }
-        let mut parcel = Self {
+        let mut bundle = Self {
             workers: ready.job.workers,
             script: None,
             files: BTreeMap::new(),
@@ -70,9 +70,9 @@ impl Parcel {
             .script()
             .filter(|_| !ready.job.work.is_builtin())
         {
-            parcel.pack(&source.path, &source.text)?;
+            bundle.pack(&source.path, &source.text)?;
         }
-        let text = serde_json::to_string(&parcel)?;
+        let text = serde_json::to_string(&bundle)?;
         // Within a message it is a text, in which some characters take two bytes.
         let size = serde_json::to_string(&text)?.len();
         match size > BYTES_MAX {
@@ -119,16 +119,16 @@ impl Parcel {
     /// folder goes with what is returned.
     ///
     /// # Errors
-    /// It is no parcel, or files cannot be written.
+    /// It is no bundle, or files cannot be written.
     pub fn unpack(text: &str, share: Shard, sharing: u32) -> Result<(Scratch, PathBuf)> {
-        let mut parcel: Self = serde_json::from_str(text)
+        let mut bundle: Self = serde_json::from_str(text)
             .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
             .context("cannot make a folder for the plan")?;
         // A script may hold what is not for everybody.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
-        for (name, text) in &parcel.files {
+        for (name, text) in &bundle.files {
             if !is_plain(Path::new(name)) {
                 bail!("what came from the coordinator has a file '{name}', which is no plain path");
             }
@@ -138,15 +138,15 @@ impl Parcel {
             }
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        if let Some(script) = &parcel.script {
-            parcel.plan.workload = folder.path().join(script).display().to_string();
+        if let Some(script) = &bundle.script {
+            bundle.plan.workload = folder.path().join(script).display().to_string();
         }
         let cores = dyno_run::cores() / sharing.max(1);
-        let workers = parcel.workers.unwrap_or(cores).max(1);
-        parcel.plan.drive.workers = workers.min(parcel.plan.drive.sessions);
-        parcel.plan.drive.shard = Some(share);
+        let workers = bundle.workers.unwrap_or(cores).max(1);
+        bundle.plan.drive.workers = workers.min(bundle.plan.drive.sessions);
+        bundle.plan.drive.shard = Some(share);
         let file = folder.path().join("plan.json");
-        fs::write(&file, serde_json::to_string(&parcel.plan)?)
+        fs::write(&file, serde_json::to_string(&bundle.plan)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
         Ok((folder, file))
     }
