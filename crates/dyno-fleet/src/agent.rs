@@ -38,6 +38,7 @@ pub struct Agent {
     start: Nanos,
     orphan_ns: Nanos,
     heard_at: Nanos,
+    ticked_at: Nanos,
     hello_at: Nanos,
     pulse_at: Nanos,
     made: u64,
@@ -66,6 +67,7 @@ impl Agent {
             attempt: 0,
             start: 0,
             heard_at: now,
+            ticked_at: now,
             hello_at: now,
             pulse_at: now,
             made: 0,
@@ -361,6 +363,7 @@ impl Agent {
         if self.exited {
             return;
         }
+        self.notice_pause(now);
         self.run_from(now);
         if self.serial == 0 && now >= self.hello_at {
             self.hello_at = now + HELLO_NS;
@@ -375,6 +378,16 @@ impl Agent {
         if silence > self.orphan_ns {
             self.orphaned(silence);
         }
+    }
+
+    /// A process that was stopped has heard nobody meanwhile: that is not the coordinator's
+    /// silence, who has half the time left to be heard again.
+    fn notice_pause(&mut self, now: Nanos) {
+        if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
+            let half = now.saturating_sub(self.orphan_ns / 2);
+            self.heard_at = self.heard_at.max(half);
+        }
+        self.ticked_at = now;
     }
 
     fn orphaned(&mut self, silence: Nanos) {

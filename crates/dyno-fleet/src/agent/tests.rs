@@ -128,8 +128,9 @@ fn it_presents_itself_until_it_is_heard() {
 #[test]
 fn nobody_answers_and_it_gives_up() {
     let mut agent = agent();
-    agent.tick(BEGIN + 60 * SECOND);
+    each_second(&mut agent, 1..=60);
     assert!(!agent.has_exited());
+    commands(&mut agent);
     agent.tick(BEGIN + 60 * SECOND + 1);
     assert_eq!(commands(&mut agent), [Command::Exit(Exit::NotJoined)]);
 }
@@ -319,7 +320,7 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
     let start = BEGIN + SECOND;
     let mut agent = running(start);
     agent.interval(&interval(0, start), start + SECOND).unwrap();
-    agent.tick(BEGIN + 10 * SECOND);
+    each_second(&mut agent, 1..=10);
     assert_eq!(commands(&mut agent), []);
     agent.tick(BEGIN + 10 * SECOND + 1);
     let [Command::Stop { why }] = &commands(&mut agent)[..] else {
@@ -338,6 +339,7 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
         panic!("no totals");
     };
     assert_eq!(record.end, Some(End::Orphaned));
+    each_second(&mut agent, 13..=59);
     agent.tick(BEGIN + LINGER_NS - 1);
     assert!(!agent.has_exited());
     agent.tick(BEGIN + LINGER_NS + SECOND);
@@ -345,6 +347,25 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
         commands(&mut agent),
         [Command::Exit(Exit::Orphaned { unconfirmed: 2 })]
     );
+}
+
+#[test]
+fn a_pause_of_its_own_is_no_silence_of_the_coordinator() {
+    let start = BEGIN + 5 * SECOND;
+    let mut agent = running(start);
+    agent.tick(BEGIN + 60 * SECOND);
+    assert_eq!(commands(&mut agent), []);
+    each_second(&mut agent, 61..=65);
+    assert_eq!(commands(&mut agent), []);
+    agent.tick(BEGIN + 66 * SECOND);
+    assert!(matches!(commands(&mut agent)[..], [Command::Stop { .. }]));
+}
+
+/// Lets time pass as the agent is woken.
+fn each_second(agent: &mut Agent, seconds: std::ops::RangeInclusive<u64>) {
+    for second in seconds {
+        agent.tick(BEGIN + second * SECOND);
+    }
 }
 
 #[test]
