@@ -1,6 +1,8 @@
 //! What workers record and hand over once an interval.
 
 mod codec;
+mod latencies;
+mod sparse;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +14,9 @@ use crate::db::ErrorKind;
 use crate::session::Counter;
 use crate::states::SessionStates;
 use crate::sums::sums;
+
+pub use latencies::{Distribution, Latencies, LatenciesOf};
+pub use sparse::SparseHistogram;
 
 /// The longest latency a histogram holds: one hour. Longer ones are counted as this.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
@@ -31,32 +36,6 @@ pub fn carries(count: u64, percent: f64) -> bool {
 pub fn latency_histogram() -> Histogram<u64> {
     #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid")
-}
-
-/// A histogram of which nothing is known yet: a tenth of the memory, until something is added.
-fn unused_histogram() -> Histogram<u64> {
-    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
-    let mut histogram = Histogram::new_with_bounds(1, 2, 3).expect("constant bounds are valid");
-    // For histograms that are added to it.
-    histogram.auto(true);
-    histogram
-}
-
-/// Gives a histogram its bounds before its first value is recorded.
-#[inline]
-fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
-    if histogram.high() < LATENCY_NS_MAX {
-        give_bounds(histogram);
-    }
-    histogram
-}
-
-#[cold]
-fn give_bounds(histogram: &mut Histogram<u64>) {
-    let mut full = latency_histogram();
-    // The bounds hold whatever the other one holds.
-    let _ = full.add(&*histogram);
-    *histogram = full;
 }
 
 sums! {
@@ -211,105 +190,6 @@ pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
     }
 }
 
-/// The latencies of one operation in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Latencies {
-    /// Start to end.
-    #[serde(with = "codec")]
-    pub service: Histogram<u64>,
-    /// Scheduled start to end; empty in a closed loop, where it equals `service`, and small there.
-    #[serde(with = "codec::unused")]
-    pub response: Histogram<u64>,
-    /// The exact sum of service times.
-    pub service_ns_sum: u64,
-    /// The exact sum of response times.
-    pub response_ns_sum: u64,
-    /// The exact smallest service time; `u64::MAX` when there is none.
-    pub service_ns_min: u64,
-    /// The exact largest service time.
-    pub service_ns_max: u64,
-    /// The exact smallest response time.
-    pub response_ns_min: u64,
-    /// The exact largest response time.
-    pub response_ns_max: u64,
-    /// How many lay beyond the histogram's bound.
-    pub clipped: u64,
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        Self {
-            service: latency_histogram(),
-            response: unused_histogram(),
-            service_ns_sum: 0,
-            response_ns_sum: 0,
-            service_ns_min: u64::MAX,
-            service_ns_max: 0,
-            response_ns_min: u64::MAX,
-            response_ns_max: 0,
-            clipped: 0,
-        }
-    }
-}
-
-impl Latencies {
-    /// Records one service time.
-    #[inline]
-    pub fn record_service(&mut self, ns: u64) {
-        self.service.saturating_record(ns);
-        self.service_ns_sum += ns;
-        self.service_ns_min = self.service_ns_min.min(ns);
-        self.service_ns_max = self.service_ns_max.max(ns);
-        self.clipped += u64::from(ns > LATENCY_NS_MAX);
-    }
-
-    /// Records one response time (open loop only).
-    #[inline]
-    pub fn record_response(&mut self, ns: u64) {
-        bounded(&mut self.response).saturating_record(ns);
-        self.response_ns_sum += ns;
-        self.response_ns_min = self.response_ns_min.min(ns);
-        self.response_ns_max = self.response_ns_max.max(ns);
-    }
-
-    /// Adds another's records.
-    pub fn merge(&mut self, other: &Latencies) {
-        // Both have the same fixed bounds, so adding cannot fail. An empty histogram is passed
-        // over: to walk through one takes as long as an event.
-        if !other.service.is_empty() {
-            let _ = self.service.add(&other.service);
-        }
-        if !other.response.is_empty() {
-            let _ = bounded(&mut self.response).add(&other.response);
-        }
-        self.service_ns_sum += other.service_ns_sum;
-        self.response_ns_sum += other.response_ns_sum;
-        self.service_ns_min = self.service_ns_min.min(other.service_ns_min);
-        self.service_ns_max = self.service_ns_max.max(other.service_ns_max);
-        self.response_ns_min = self.response_ns_min.min(other.response_ns_min);
-        self.response_ns_max = self.response_ns_max.max(other.response_ns_max);
-        self.clipped += other.clipped;
-    }
-
-    /// Forgets everything, keeping the memory.
-    pub fn clear(&mut self) {
-        if !self.service.is_empty() {
-            self.service.reset();
-        }
-        if !self.response.is_empty() {
-            self.response.reset();
-        }
-        self.service_ns_sum = 0;
-        self.response_ns_sum = 0;
-        self.service_ns_min = u64::MAX;
-        self.service_ns_max = 0;
-        self.response_ns_min = u64::MAX;
-        self.response_ns_max = 0;
-        self.clipped = 0;
-    }
-}
-
 sums! {
     /// What became of the work of one operation.
     pub struct OperationCounters {
@@ -331,26 +211,39 @@ sums! {
 }
 
 /// One operation in an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OperationInterval {
+pub type OperationInterval = OperationIntervalOf<Histogram<u64>>;
+
+/// One operation in an interval, with histograms of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound = "H: Distribution")]
+pub struct OperationIntervalOf<H> {
     /// Sums.
     pub counters: OperationCounters,
     /// Of those done or rolled back: from the first try's start to the end, in nanoseconds. The
     /// response time has the event's wait in it where the operation is the event's first.
-    pub latencies: Latencies,
+    pub latencies: LatenciesOf<H>,
     /// Of those that took more than one try: how long the first one took. Absent until there is
     /// one, as most operations have none.
-    pub first_tries: Option<Box<Latencies>>,
+    pub first_tries: Option<Box<LatenciesOf<H>>>,
+}
+
+impl<H: Distribution> Default for OperationIntervalOf<H> {
+    fn default() -> Self {
+        Self {
+            counters: OperationCounters::default(),
+            latencies: LatenciesOf::default(),
+            first_tries: None,
+        }
+    }
 }
 
 impl OperationInterval {
     /// Adds another's records.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn merge<H: Distribution>(&mut self, other: &OperationIntervalOf<H>) {
         self.counters.merge(&other.counters);
         self.latencies.merge(&other.latencies);
         let first_tries = other.first_tries.as_ref();
-        if let Some(first_tries) = first_tries.filter(|own| !own.service.is_empty()) {
+        if let Some(first_tries) = first_tries.filter(|own| own.service.samples() > 0) {
             self.first_tries.get_or_insert_default().merge(first_tries);
         }
     }
@@ -398,9 +291,15 @@ pub struct SessionCount {
 /// Parts [merge](Self::merge) exactly, in any order. Its serialised form is stable: a field that
 /// an older writer lacks has its default, one that is unknown is refused; histograms are
 /// HdrHistogram's V2 format, deflated, in base64.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Interval {
+pub type Interval = IntervalOf<Histogram<u64>>;
+
+/// An interval that is only to be sent or added, with histograms that take as little as is in them.
+pub type SparseInterval = IntervalOf<SparseHistogram>;
+
+/// An interval with histograms of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, bound = "H: Distribution")]
+pub struct IntervalOf<H> {
     /// Its number from 0, counted from the start of the measurement.
     pub index: u64,
     /// Its start.
@@ -414,7 +313,7 @@ pub struct Interval {
     /// Sums.
     pub counters: Counters,
     /// Latencies of events.
-    pub latencies: Latencies,
+    pub latencies: LatenciesOf<H>,
     /// Errors, whether the script ignored them or not.
     pub errors: ErrorsByCode,
     /// Why attempts to connect failed; not among the errors.
@@ -422,7 +321,7 @@ pub struct Interval {
     /// Statements per endpoint of the target.
     pub endpoints: Vec<u64>,
     /// The script's operations, in the order it declares them.
-    pub operations: Vec<OperationInterval>,
+    pub operations: Vec<OperationIntervalOf<H>>,
     /// The roles, in their order; one where all sessions play the same.
     pub roles: Vec<RoleCounters>,
     /// Each session's events, by worker; empty where all sessions play the same, or there are too
@@ -436,11 +335,33 @@ pub struct Interval {
     pub concurrency: u32,
 }
 
+impl<H: Distribution> Default for IntervalOf<H> {
+    fn default() -> Self {
+        Self {
+            index: 0,
+            start: 0,
+            start_unix_ns: 0,
+            end: 0,
+            counters: Counters::default(),
+            latencies: LatenciesOf::default(),
+            errors: ErrorsByCode::default(),
+            connect_errors: ErrorsByCode::default(),
+            endpoints: Vec::new(),
+            operations: Vec::new(),
+            roles: Vec::new(),
+            sessions: Vec::new(),
+            states: SessionStates::default(),
+            backlog: 0,
+            concurrency: 0,
+        }
+    }
+}
+
 impl Interval {
     /// Adds what others recorded in the same interval: another worker, or another load generator
     /// with sessions of its own. Sums, distributions and states add up; one sample of each error
     /// code stays.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn merge<H: Distribution>(&mut self, other: &IntervalOf<H>) {
         self.merge_sums(other);
         self.sessions.extend_from_slice(&other.sessions);
         self.sessions.sort_unstable();
@@ -464,7 +385,7 @@ impl Interval {
 
     /// Adds another's sums and distributions, and leaves what holds at an instant: bounds, states,
     /// backlog, concurrency, each session's share.
-    pub fn merge_sums(&mut self, other: &Self) {
+    pub fn merge_sums<H: Distribution>(&mut self, other: &IntervalOf<H>) {
         self.counters.merge(&other.counters);
         self.latencies.merge(&other.latencies);
         merge_errors(&mut self.errors, &other.errors);

@@ -25,7 +25,7 @@ const DIGITS_MAX: u32 = 3;
 /// format, with the word size), before the length of what is deflated.
 const DEFLATED: u32 = 0x1c84_9314;
 
-pub(super) fn serialize<S: Serializer>(
+pub(super) fn write<S: Serializer>(
     histogram: &Histogram<u64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -39,10 +39,8 @@ pub(super) fn serialize<S: Serializer>(
     serializer.serialize_str(&STANDARD.encode(bytes))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Histogram<u64>, D::Error> {
-    let Some(read) = read(deserializer)? else {
+pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogram<u64>, D::Error> {
+    let Some(read) = any(deserializer)? else {
         return Ok(latency_histogram());
     };
     if (read.low(), read.high(), read.sigfig()) == (1, LATENCY_NS_MAX, DIGITS_MAX as u8) {
@@ -56,7 +54,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     Ok(histogram)
 }
 
-fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u64>>, D::Error> {
+fn any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u64>>, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.is_empty() {
         return Ok(None);
@@ -96,28 +94,5 @@ fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     match word(&plain, 12)? {
         0..=DIGITS_MAX => Ok(plain),
         digits => Err(format!("it has {digits} digits, more than {DIGITS_MAX}")),
-    }
-}
-
-/// The same of a histogram that takes little memory while it is empty.
-pub(super) mod unused {
-    use hdrhistogram::Histogram;
-    use serde::{Deserializer, Serializer};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        histogram: &Histogram<u64>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        super::serialize(histogram, serializer)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Histogram<u64>, D::Error> {
-        let histogram = super::deserialize(deserializer)?;
-        Ok(match histogram.is_empty() {
-            true => super::super::unused_histogram(),
-            false => histogram,
-        })
     }
 }

@@ -1,0 +1,223 @@
+//! How long events and operations took.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{LATENCY_NS_MAX, codec, latency_histogram};
+
+/// A histogram of latencies, in one form or another.
+pub trait Distribution: Sized {
+    /// One without samples.
+    fn empty() -> Self;
+
+    /// One of which nothing is known yet, and which may stay without samples.
+    fn unused() -> Self;
+
+    /// How many samples there are.
+    fn samples(&self) -> u64;
+
+    /// Adds all of them to a histogram that has the bounds of latencies.
+    fn add_to(&self, sum: &mut Histogram<u64>);
+
+    /// Writes it, whatever form is its own.
+    ///
+    /// # Errors
+    /// As the serialiser's.
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads it. What is read may come from anybody.
+    ///
+    /// # Errors
+    /// It is none, or takes more memory than a histogram of latencies has.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+impl Distribution for Histogram<u64> {
+    fn empty() -> Self {
+        latency_histogram()
+    }
+
+    fn unused() -> Self {
+        unused_histogram()
+    }
+
+    fn samples(&self) -> u64 {
+        self.len()
+    }
+
+    fn add_to(&self, sum: &mut Histogram<u64>) {
+        // Both have the same fixed bounds, so adding cannot fail.
+        let _ = sum.add(self);
+    }
+
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        codec::write(self, serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        codec::read(deserializer)
+    }
+}
+
+/// A histogram of which nothing is known yet: a tenth of the memory, until something is added.
+fn unused_histogram() -> Histogram<u64> {
+    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
+    let mut histogram = Histogram::new_with_bounds(1, 2, 3).expect("constant bounds are valid");
+    // For histograms that are added to it.
+    histogram.auto(true);
+    histogram
+}
+
+/// Gives a histogram its bounds before its first value is recorded.
+#[inline]
+fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
+    if histogram.high() < LATENCY_NS_MAX {
+        give_bounds(histogram);
+    }
+    histogram
+}
+
+#[cold]
+fn give_bounds(histogram: &mut Histogram<u64>) {
+    let mut full = latency_histogram();
+    // The bounds hold whatever the other one holds.
+    let _ = full.add(&*histogram);
+    *histogram = full;
+}
+
+/// The latencies of one operation in nanoseconds.
+pub type Latencies = LatenciesOf<Histogram<u64>>;
+
+/// The latencies of one operation in nanoseconds, with histograms of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound = "H: Distribution")]
+pub struct LatenciesOf<H> {
+    /// Start to end.
+    #[serde(with = "form")]
+    pub service: H,
+    /// Scheduled start to end; empty in a closed loop, where it equals `service`, and small there.
+    #[serde(with = "form::unused")]
+    pub response: H,
+    /// The exact sum of service times.
+    pub service_ns_sum: u64,
+    /// The exact sum of response times.
+    pub response_ns_sum: u64,
+    /// The exact smallest service time; `u64::MAX` when there is none.
+    pub service_ns_min: u64,
+    /// The exact largest service time.
+    pub service_ns_max: u64,
+    /// The exact smallest response time.
+    pub response_ns_min: u64,
+    /// The exact largest response time.
+    pub response_ns_max: u64,
+    /// How many lay beyond the histogram's bound.
+    pub clipped: u64,
+}
+
+impl<H: Distribution> Default for LatenciesOf<H> {
+    fn default() -> Self {
+        Self {
+            service: H::empty(),
+            response: H::unused(),
+            service_ns_sum: 0,
+            response_ns_sum: 0,
+            service_ns_min: u64::MAX,
+            service_ns_max: 0,
+            response_ns_min: u64::MAX,
+            response_ns_max: 0,
+            clipped: 0,
+        }
+    }
+}
+
+impl Latencies {
+    /// Records one service time.
+    #[inline]
+    pub fn record_service(&mut self, ns: u64) {
+        self.service.saturating_record(ns);
+        self.service_ns_sum += ns;
+        self.service_ns_min = self.service_ns_min.min(ns);
+        self.service_ns_max = self.service_ns_max.max(ns);
+        self.clipped += u64::from(ns > LATENCY_NS_MAX);
+    }
+
+    /// Records one response time (open loop only).
+    #[inline]
+    pub fn record_response(&mut self, ns: u64) {
+        bounded(&mut self.response).saturating_record(ns);
+        self.response_ns_sum += ns;
+        self.response_ns_min = self.response_ns_min.min(ns);
+        self.response_ns_max = self.response_ns_max.max(ns);
+    }
+
+    /// Adds another's records.
+    pub fn merge<H: Distribution>(&mut self, other: &LatenciesOf<H>) {
+        // An empty histogram is passed over: to walk through one takes as long as an event.
+        if other.service.samples() > 0 {
+            other.service.add_to(&mut self.service);
+        }
+        if other.response.samples() > 0 {
+            other.response.add_to(bounded(&mut self.response));
+        }
+        self.service_ns_sum += other.service_ns_sum;
+        self.response_ns_sum += other.response_ns_sum;
+        self.service_ns_min = self.service_ns_min.min(other.service_ns_min);
+        self.service_ns_max = self.service_ns_max.max(other.service_ns_max);
+        self.response_ns_min = self.response_ns_min.min(other.response_ns_min);
+        self.response_ns_max = self.response_ns_max.max(other.response_ns_max);
+        self.clipped += other.clipped;
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        if !self.service.is_empty() {
+            self.service.reset();
+        }
+        if !self.response.is_empty() {
+            self.response.reset();
+        }
+        self.service_ns_sum = 0;
+        self.response_ns_sum = 0;
+        self.service_ns_min = u64::MAX;
+        self.service_ns_max = 0;
+        self.response_ns_min = u64::MAX;
+        self.response_ns_max = 0;
+        self.clipped = 0;
+    }
+}
+
+/// How histograms stand in the serialised form.
+mod form {
+    use serde::{Deserializer, Serializer};
+
+    use super::Distribution;
+
+    pub(super) fn serialize<H: Distribution, S: Serializer>(
+        histogram: &H,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        histogram.write(serializer)
+    }
+
+    pub(super) fn deserialize<'de, H: Distribution, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<H, D::Error> {
+        H::read(deserializer)
+    }
+
+    /// The same of a histogram that takes little memory while it is empty.
+    pub(super) mod unused {
+        pub(in super::super) use super::serialize;
+        use super::{Deserializer, Distribution};
+
+        pub(in super::super) fn deserialize<'de, H: Distribution, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<H, D::Error> {
+            let histogram = H::read(deserializer)?;
+            Ok(match histogram.samples() {
+                0 => H::unused(),
+                _ => histogram,
+            })
+        }
+    }
+}

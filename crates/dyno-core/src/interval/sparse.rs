@@ -1,0 +1,367 @@
+//! Histograms as the counts that are in them: what is sent and added once needs no more.
+//!
+//! As text: how many empty places are before each count, and then the counts themselves, as
+//! numbers of base64 digits with five bits each, the lowest first, of which all but the last have
+//! the sixth bit set (the VLQ of source maps, without a sign). Each histogram has one text only.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use serde::de::Visitor;
+use serde::{Deserializer, Serializer};
+
+use super::{
+    Distribution, Interval, Latencies, LatenciesOf, OperationInterval, OperationIntervalOf,
+    SparseInterval,
+};
+
+/// Values below it have a place each; from there on, each power of two has half as many.
+const SUB_BUCKETS: u64 = 2048;
+const HALF: u64 = SUB_BUCKETS / 2;
+/// The places of a histogram of latencies: up to the power of two that holds the longest.
+const PLACES: u32 = 33 * HALF as u32;
+/// As many samples have a sum with as many again.
+const SAMPLES_MAX: u64 = u64::MAX / 4;
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BITS: u32 = 5;
+const MORE: u8 = 1 << BITS;
+/// What is no digit.
+const NONE: u8 = u8::MAX;
+/// The values of digits.
+const VALUES: [u8; 256] = {
+    let mut values = [NONE; 256];
+    let mut digit = 0;
+    while digit < DIGITS.len() {
+        values[DIGITS[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
+
+/// A histogram of latencies as its counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SparseHistogram {
+    /// Places and counts, none of which is 0, by place.
+    counts: Vec<(u32, u64)>,
+    samples: u64,
+}
+
+impl SparseHistogram {
+    /// What is in a histogram with the bounds of latencies.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let recorded = histogram.iter_recorded();
+        let counts = recorded.map(|step| (place(step.value_iterated_to()), step.count_at_value()));
+        Self {
+            counts: counts.collect(),
+            samples: histogram.len(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::with_capacity(self.counts.len() * 3);
+        let mut next = 0;
+        for (place, _) in &self.counts {
+            push(&mut text, u64::from(place - next));
+            next = place + 1;
+        }
+        for (_, count) in &self.counts {
+            push(&mut text, *count);
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let numbers = numbers(text.as_bytes())?;
+        let (gaps, counts) = numbers.split_at(numbers.len() / 2);
+        if gaps.len() != counts.len() {
+            return Err("it has another number of places than of counts");
+        }
+        let (mut next, mut samples) = (0_u64, 0_u64);
+        let mut own = Vec::with_capacity(counts.len());
+        for (gap, count) in gaps.iter().zip(counts) {
+            let place = next.saturating_add(*gap);
+            if place >= u64::from(PLACES) {
+                return Err("it has counts of what is longer than latencies are");
+            }
+            if *count == 0 {
+                return Err("it has a count of 0");
+            }
+            next = place + 1;
+            samples = samples.saturating_add(*count);
+            own.push((place as u32, *count));
+        }
+        match samples <= SAMPLES_MAX {
+            true => Ok(Self {
+                counts: own,
+                samples,
+            }),
+            false => Err("it has more samples than there are"),
+        }
+    }
+}
+
+/// Numbers that stand one after another. There are no more of them than bytes.
+fn numbers(text: &[u8]) -> Result<Vec<u64>, &'static str> {
+    let mut numbers = Vec::with_capacity(text.len());
+    let (mut number, mut shift) = (0_u64, 0);
+    for byte in text {
+        let digit = VALUES[usize::from(*byte)];
+        if digit == NONE {
+            return Err("it has a character that is no digit");
+        }
+        let bits = u64::from(digit % MORE);
+        if shift > 0 && digit == 0 || shift > 60 || shift == 60 && bits > 0xf {
+            return Err("it has a number that is too long");
+        }
+        number |= bits << shift;
+        if digit < MORE {
+            numbers.push(number);
+            (number, shift) = (0, 0);
+        } else {
+            shift += BITS;
+        }
+    }
+    match shift {
+        0 => Ok(numbers),
+        _ => Err("it is cut off"),
+    }
+}
+
+fn push(text: &mut String, mut number: u64) {
+    loop {
+        let bits = (number % u64::from(MORE)) as u8;
+        number >>= BITS;
+        let more = if number > 0 { MORE } else { 0 };
+        text.push(char::from(DIGITS[usize::from(bits | more)]));
+        if number == 0 {
+            return;
+        }
+    }
+}
+
+/// Where a value is counted, by HdrHistogram's rules for three digits from 1 on.
+fn place(value: u64) -> u32 {
+    let power = (u64::BITS - (value | (SUB_BUCKETS - 1)).leading_zeros()) - SUB_BUCKETS.ilog2();
+    power * HALF as u32 + (value >> power) as u32
+}
+
+/// The smallest value that is counted there.
+fn value(place: u32) -> u64 {
+    let place = u64::from(place);
+    match place < SUB_BUCKETS {
+        true => place,
+        false => (place % HALF + HALF) << (place / HALF - 1),
+    }
+}
+
+impl Distribution for SparseHistogram {
+    fn empty() -> Self {
+        Self::default()
+    }
+
+    fn unused() -> Self {
+        Self::default()
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    fn add_to(&self, sum: &mut Histogram<u64>) {
+        for (place, count) in &self.counts {
+            // All places are within the bounds.
+            let _ = sum.record_n(value(*place), *count);
+        }
+    }
+
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = SparseHistogram;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the counts of a histogram")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SparseHistogram, E> {
+                SparseHistogram::parse(text).map_err(|why| E::custom(format!("a histogram: {why}")))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl From<&Latencies> for LatenciesOf<SparseHistogram> {
+    fn from(dense: &Latencies) -> Self {
+        Self {
+            service: SparseHistogram::of(&dense.service),
+            response: SparseHistogram::of(&dense.response),
+            service_ns_sum: dense.service_ns_sum,
+            response_ns_sum: dense.response_ns_sum,
+            service_ns_min: dense.service_ns_min,
+            service_ns_max: dense.service_ns_max,
+            response_ns_min: dense.response_ns_min,
+            response_ns_max: dense.response_ns_max,
+            clipped: dense.clipped,
+        }
+    }
+}
+
+impl From<&OperationInterval> for OperationIntervalOf<SparseHistogram> {
+    fn from(dense: &OperationInterval) -> Self {
+        let first_tries = dense.first_tries.as_deref();
+        Self {
+            counters: dense.counters,
+            latencies: (&dense.latencies).into(),
+            first_tries: first_tries.map(|dense| Box::new(dense.into())),
+        }
+    }
+}
+
+impl From<&Interval> for SparseInterval {
+    fn from(dense: &Interval) -> Self {
+        Self {
+            index: dense.index,
+            start: dense.start,
+            start_unix_ns: dense.start_unix_ns,
+            end: dense.end,
+            counters: dense.counters,
+            latencies: (&dense.latencies).into(),
+            errors: dense.errors.clone(),
+            connect_errors: dense.connect_errors.clone(),
+            endpoints: dense.endpoints.clone(),
+            operations: dense.operations.iter().map(Into::into).collect(),
+            roles: dense.roles.clone(),
+            sessions: dense.sessions.clone(),
+            states: dense.states,
+            backlog: dense.backlog,
+            concurrency: dense.concurrency,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::interval::{LATENCY_NS_MAX, latency_histogram};
+
+    /// Values of all sizes, and counts of all sizes.
+    fn samples() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        let value = (0_u32..43, any::<u64>()).prop_map(|(bits, any)| {
+            let value = any >> (63 - bits.min(62));
+            value.min(LATENCY_NS_MAX)
+        });
+        let count = (0_u32..50, any::<u64>()).prop_map(|(bits, any)| 1 + (any >> (63 - bits)));
+        prop::collection::vec((value, count), 0..200)
+    }
+
+    fn recorded(samples: &[(u64, u64)]) -> Histogram<u64> {
+        let mut histogram = latency_histogram();
+        for (value, count) in samples {
+            histogram.record_n(*value, *count).unwrap();
+        }
+        histogram
+    }
+
+    fn read(text: &str) -> Result<SparseHistogram, serde_json::Error> {
+        let json = serde_json::to_string(text).unwrap();
+        SparseHistogram::read(&mut serde_json::Deserializer::from_str(&json))
+    }
+
+    proptest! {
+        #[test]
+        fn sparse_parts_add_up_to_what_one_histogram_records(
+            parts in prop::collection::vec(samples(), 0..4),
+        ) {
+            let whole = recorded(&parts.concat());
+            let mut sum = latency_histogram();
+            for part in &parts {
+                let dense = recorded(part);
+                let sparse = SparseHistogram::of(&dense);
+                prop_assert_eq!(sparse.samples(), dense.len());
+                let again = read(&sparse.text()).unwrap();
+                prop_assert_eq!(&again, &sparse);
+                let mut alone = latency_histogram();
+                again.add_to(&mut alone);
+                prop_assert_eq!(&alone, &dense);
+                again.add_to(&mut sum);
+            }
+            prop_assert_eq!(&sum, &whole);
+            prop_assert_eq!(sum.len(), whole.len());
+            prop_assert_eq!((sum.min(), sum.max()), (whole.min(), whole.max()));
+        }
+
+        #[test]
+        fn a_text_is_refused_or_the_only_one_of_its_histogram(text in "[A-Da-h0-9+/?]{0,40}") {
+            if let Ok(histogram) = read(&text) {
+                prop_assert_eq!(histogram.text(), text);
+                let mut dense = latency_histogram();
+                histogram.add_to(&mut dense);
+                prop_assert_eq!(SparseHistogram::of(&dense), histogram);
+            }
+        }
+
+        #[test]
+        fn a_value_is_counted_where_it_was_recorded(value in 0..=LATENCY_NS_MAX) {
+            let histogram = recorded(&[(value, 1)]);
+            let place = place(value);
+            prop_assert!(place < PLACES);
+            prop_assert_eq!(super::value(place), histogram.lowest_equivalent(value));
+            prop_assert_eq!(super::place(histogram.highest_equivalent(value)), place);
+        }
+    }
+
+    #[test]
+    fn it_has_the_places_of_a_histogram_of_latencies() {
+        let mut histogram = latency_histogram();
+        assert_eq!(histogram.distinct_values(), PLACES as usize);
+        for (place, step) in (0..).zip(latency_histogram().iter_all()) {
+            assert_eq!(super::place(step.value_iterated_to()), place);
+            assert_eq!(histogram.lowest_equivalent(value(place)), value(place));
+            histogram.record(value(place)).unwrap();
+        }
+        assert_eq!(
+            SparseHistogram::of(&histogram).text().len(),
+            2 * PLACES as usize
+        );
+    }
+
+    #[test]
+    fn what_no_histogram_has_is_refused() {
+        let number = |number: u64| {
+            let mut text = String::new();
+            push(&mut text, number);
+            text
+        };
+        assert_eq!(read("").unwrap(), SparseHistogram::empty());
+        assert_eq!(read(&(number(7) + "B")).unwrap().samples(), 1);
+        let last = number(u64::from(PLACES) - 1);
+        assert_eq!(read(&(last + "B")).unwrap().samples(), 1);
+        let beyond = number(u64::from(PLACES));
+        let many = number(SAMPLES_MAX);
+        for (text, why) in [
+            ("A".to_owned(), "another number of places"),
+            ("AA".to_owned(), "a count of 0"),
+            ("A?".to_owned(), "no digit"),
+            ("A\u{e4}".to_owned(), "no digit"),
+            ("Ag".to_owned(), "cut off"),
+            ("AhA".to_owned(), "too long"),
+            ("A".to_owned() + &"g".repeat(13) + "B", "too long"),
+            ("A".to_owned() + &"/".repeat(12) + "f", "too long"),
+            (beyond + "B", "longer than latencies"),
+            (number(u64::MAX) + "B", "longer than latencies"),
+            ("A".to_owned() + &number(u64::MAX), "more samples"),
+            ("AA".to_owned() + &many + "B", "more samples"),
+        ] {
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}
