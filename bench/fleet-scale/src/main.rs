@@ -105,6 +105,7 @@ fn scenario(
             delay_ns: (50_000, 2_000_000),
             ..Faults::default()
         },
+        keeps_recorded: false,
         coordinator_dies_at: None,
         until: (seconds + 300) * SECOND,
         seed: 7,

@@ -1,17 +1,11 @@
-//! How large a message with an interval is, in the forms that it could have, and what each costs.
-
-use std::io::{Read as _, Write as _};
+//! How large a message with an interval is, and what it costs.
 
 use dyno_core::clock::thread_cpu;
-use dyno_core::interval::Interval;
+use dyno_core::interval::SparseInterval;
 use dyno_fleet::merge::{Axis, Merger};
 use dyno_fleet::message::{Body, Message, PROTOCOL, Record};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::simulation::{Load, recorded};
-use flate2::Compression;
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
-use serde_json::Value;
 
 /// So often each is done.
 const ROUNDS: u64 = 200;
@@ -23,20 +17,15 @@ pub fn sizes(events: u32, operations: u32) -> Result<Vec<String>, Box<dyn std::e
         operations,
         interval_ns: 1_000_000_000,
     };
-    let interval = recorded(&load, 7, 0, 5);
+    let dense = recorded(&load, 7, 0, 5);
+    let interval = SparseInterval::from(&dense);
     let message = message(interval.clone())?;
-    let json = message.encode()?;
-    let mut value: Value = serde_json::from_slice(&json)?;
-    let histograms = take_histograms(&mut value);
-    // In a binary tail each would stand as its bytes after their length.
-    let tail: usize = histograms.iter().map(|text| 4 + text.len() / 4 * 3).sum();
-    let bare = serde_json::to_vec(&value)?.len();
-    let deflated = deflate(&json)?;
-    let encode = time(|| message.encode().map(drop).is_ok());
     let subject = message.subject();
-    let decode = time(|| Message::decode(&subject, &json).is_ok());
-    let squeeze = time(|| deflate(&json).is_ok());
-    let inflate = time(|| inflate(&deflated).is_ok());
+    let (json, bytes) = (message.json()?, message.encode()?);
+    let sparse = time(|| SparseInterval::from(&dense).index == 5);
+    let encode = time(|| message.encode().is_ok());
+    let decode = time(|| Message::decode(&subject, &bytes).is_ok());
+    let bare = time(|| Message::decode(&subject, &json).is_ok());
     let axis = Axis {
         start: 0,
         start_unix_ns: 0,
@@ -44,31 +33,26 @@ pub fn sizes(events: u32, operations: u32) -> Result<Vec<String>, Box<dyn std::e
         interval_ns: load.interval_ns,
     };
     let mut merger = Merger::new(ROUNDS as usize + 1, axis);
+    let mut intervals = vec![interval; ROUNDS as usize].into_iter();
     let mut agent = 0;
     let merge = time(|| {
+        let next = intervals.next();
         agent += 1;
-        merger.add(agent - 1, interval.clone(), 0).is_ok()
+        next.is_some_and(|interval| merger.add(agent - 1, interval, 0).is_ok())
     });
     Ok(vec![
         format!(
-            "a message with an interval, as JSON: {} bytes, made in {encode:.1} µs, \
-                 read in {decode:.1} µs",
-            json.len()
+            "a message with an interval: {} bytes of JSON, {} deflated",
+            json.len(),
+            bytes.len()
         ),
-        format!(
-            "with its histograms in a binary tail: {} bytes",
-            bare + tail
-        ),
-        format!(
-            "as JSON, deflated: {} bytes, {squeeze:.1} µs more to make, {inflate:.1} µs to \
-                 read",
-            deflated.len()
-        ),
-        format!("added to the sum, with a copy: {merge:.1} µs"),
+        format!("agent: {sparse:.1} µs for its counts, {encode:.1} µs to write it"),
+        format!("coordinator: {decode:.1} µs to read it, of which JSON {bare:.1} µs"),
+        format!("and {merge:.1} µs to add it to the sum"),
     ])
 }
 
-fn message(interval: Interval) -> Result<Message, Box<dyn std::error::Error>> {
+fn message(interval: SparseInterval) -> Result<Message, Box<dyn std::error::Error>> {
     let record = Record {
         seq: interval.index,
         part: 0,
@@ -86,27 +70,6 @@ fn message(interval: Interval) -> Result<Message, Box<dyn std::error::Error>> {
         instance: 0x1234_5678_9abc_def0,
         body: Body::Record(Box::new(record)),
     })
-}
-
-fn take_histograms(value: &mut Value) -> Vec<String> {
-    match value {
-        Value::String(text) if text.starts_with("HIST") => vec![std::mem::take(text)],
-        Value::Array(list) => list.iter_mut().flat_map(take_histograms).collect(),
-        Value::Object(map) => map.values_mut().flat_map(take_histograms).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn deflate(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes)?;
-    encoder.finish()
-}
-
-fn inflate(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut out = Vec::new();
-    ZlibDecoder::new(bytes).read_to_end(&mut out)?;
-    Ok(out)
 }
 
 /// Microseconds of CPU time that it takes; not a number where it does not succeed.

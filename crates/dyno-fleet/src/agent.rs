@@ -8,7 +8,7 @@ mod types;
 use std::collections::VecDeque;
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::Interval;
+use dyno_core::interval::{Interval, SparseInterval};
 use sha2::{Digest as _, Sha256};
 
 use crate::message::{
@@ -260,7 +260,7 @@ impl Agent {
         if self.stage != Stage::Running {
             return Ok(());
         }
-        let mut own = interval.clone();
+        let mut own = SparseInterval::from(interval);
         own.start = own.start.saturating_sub(self.start);
         own.end = own.end.saturating_sub(self.start);
         self.total.merge_sums(&own);
@@ -277,7 +277,7 @@ impl Agent {
         &mut self,
         seq: u64,
         end: Option<End>,
-        interval: Interval,
+        interval: SparseInterval,
         now: Nanos,
     ) -> Result<(), MessageError> {
         let record = Record {
@@ -341,7 +341,7 @@ impl Agent {
             (End::Failed, _) | (_, None) => how,
             (_, Some(told)) => told,
         };
-        let mut total = std::mem::take(&mut self.total);
+        let mut total = SparseInterval::from(&std::mem::take(&mut self.total));
         total.index = self.made;
         let told = self.tell_outcome(now);
         if let Err(error) = told.and_then(|()| self.keep(self.made, Some(how), total, now)) {

@@ -10,7 +10,7 @@ mod member;
 mod progress;
 mod report;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
@@ -162,6 +162,8 @@ pub struct Coordinator {
     /// When the phase began.
     since: Nanos,
     members: Vec<Member>,
+    /// The numbers of the agents.
+    numbers: BTreeMap<AgentName, usize>,
     merger: Option<Merger>,
     /// The totals that agents told, added up.
     told: Interval,
@@ -205,6 +207,7 @@ impl Coordinator {
             phase: Phase::Gather,
             since: now,
             members: members.collect(),
+            numbers: config.agents.iter().cloned().zip(0..).collect(),
             merger: None,
             told: Interval::default(),
             start: 0,

@@ -1,12 +1,14 @@
 //! What must hold of any bytes that come from the bus. The fuzz target and property tests call the
 //! same function, so that what one finds the other keeps.
 
+use dyno_core::interval::{LatenciesOf, SparseInterval};
+
 use crate::merge::{Axis, Merger, Rejected};
 use crate::message::{Body, Message};
 use crate::names::{AgentName, Channel, RunId, Subject};
 
 /// Bytes under a subject, of which the first says which, are refused, or read and written again.
-/// An interval in them is added once, or refused.
+/// An interval in them is added once, as it is, or refused.
 ///
 /// # Panics
 /// When that does not hold.
@@ -35,19 +37,27 @@ pub fn message(bytes: &[u8]) {
         assert_eq!(again, message);
     }
     if let Body::Record(record) = message.body {
-        let axis = Axis {
-            start: 0,
-            start_unix_ns: 0,
-            warmup_ns: 0,
-            interval_ns: 1_000_000_000,
-        };
-        let mut merger = Merger::new(1, axis);
-        let once = merger.add(0, record.interval.clone(), 0);
-        let twice = merger.add(0, record.interval, 0);
-        assert_eq!(
-            once.is_ok(),
-            twice == Err(Rejected::Twice),
-            "{once:?} {twice:?}"
-        );
+        added_once(&record.interval);
+    }
+}
+
+fn added_once(interval: &SparseInterval) {
+    let axis = Axis {
+        start: 0,
+        start_unix_ns: 0,
+        warmup_ns: 0,
+        interval_ns: 1_000_000_000,
+    };
+    let mut merger = Merger::new(1, axis);
+    let once = merger.add(0, interval.clone(), 0);
+    let twice = merger.add(0, interval.clone(), 0);
+    assert_eq!(
+        once.is_ok(),
+        twice == Err(Rejected::Twice),
+        "{once:?} {twice:?}"
+    );
+    for merged in merger.due(0) {
+        let latencies = LatenciesOf::from(&merged.interval.latencies);
+        assert_eq!(latencies, interval.latencies);
     }
 }

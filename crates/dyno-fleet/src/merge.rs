@@ -5,7 +5,7 @@ mod sums;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::Interval;
+use dyno_core::interval::{Interval, SparseInterval};
 
 pub use sums::Sums;
 pub(crate) use sums::fits;
@@ -161,7 +161,12 @@ impl Merger {
     ///
     /// # Errors
     /// It is there already, came after its agent was lost, or makes no sense.
-    pub fn add(&mut self, agent: usize, interval: Interval, now: Nanos) -> Result<(), Rejected> {
+    pub fn add(
+        &mut self,
+        agent: usize,
+        interval: SparseInterval,
+        now: Nanos,
+    ) -> Result<(), Rejected> {
         let seq = interval.index;
         let present = self.axis.index(now);
         if seq > present + AHEAD_MAX {
@@ -200,7 +205,7 @@ impl Merger {
     }
 
     /// The instants of the fleet's own clock in place of those since the start.
-    fn placed(&self, mut interval: Interval) -> Interval {
+    fn placed(&self, mut interval: SparseInterval) -> SparseInterval {
         let axis = self.axis;
         interval.start_unix_ns = match axis.start_unix_ns {
             0 => 0,

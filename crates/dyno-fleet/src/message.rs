@@ -1,12 +1,14 @@
 //! What agents and their coordinator say to each other: JSON with the version of the protocol
-//! first. Whatever comes from the bus is bounded before it is decoded.
+//! first; records, which the bus keeps, are deflated. Whatever comes from the bus is bounded before
+//! it is decoded.
 
 mod bounds;
 mod outcome;
 mod parts;
+mod wire;
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::Interval;
+use dyno_core::interval::SparseInterval;
 use serde::{Deserialize, Serialize};
 
 use crate::division::Shard;
@@ -16,7 +18,7 @@ pub use outcome::{OutcomeError, PIECES_MAX, Piece, pack, unpack};
 pub use parts::{Joiner, OPERATIONS_PER_PART_MAX, PART_BYTES_MAX, PARTS_MAX, split};
 
 /// The version of the protocol. Both sides must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The largest message, in bytes: what NATS takes by default.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -202,7 +204,7 @@ pub struct Record {
     /// How long after that the load began by the agent's clock, in nanoseconds, with the totals.
     pub late_ns: Option<i64>,
     /// The figures. Instants are nanoseconds since the start that all agents have in common.
-    pub interval: Interval,
+    pub interval: SparseInterval,
 }
 
 /// How an agent's load ended.
@@ -321,6 +323,21 @@ impl Message {
     /// # Errors
     /// It is larger than the bus takes.
     pub fn encode(&self) -> Result<Vec<u8>, MessageError> {
+        let json = self.json()?;
+        match self.body {
+            Body::Record(_) => wire::deflate(&json).map_err(|error| MessageError::Malformed {
+                subject: self.subject().to_string(),
+                why: error.to_string(),
+            }),
+            _ => Ok(json),
+        }
+    }
+
+    /// As JSON, which may be sent, too.
+    ///
+    /// # Errors
+    /// It is larger than the bus takes.
+    pub fn json(&self) -> Result<Vec<u8>, MessageError> {
         let subject = || self.subject().to_string();
         let bytes = serde_json::to_vec(self).map_err(|error| MessageError::Malformed {
             subject: subject(),
@@ -337,8 +354,8 @@ impl Message {
         }
     }
 
-    /// What stands under a subject. Its size is looked at before its version, and both before
-    /// anything else.
+    /// What stands under a subject. Its size is looked at before anything else, and then its
+    /// version.
     ///
     /// # Errors
     /// It is too large, of another protocol, malformed, or not by who may write there.
@@ -347,13 +364,25 @@ impl Message {
             subject: subject.to_string(),
             why,
         };
-        bounds::check_bytes(subject, bytes)?;
-        let message: Self =
-            serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))?;
-        if message.subject() != *subject {
+        let json = wire::inflated(subject, bytes)?;
+        let message: Self = match serde_json::from_slice(&json) {
+            Ok(message) => message,
+            // That of another version may be anything but its version.
+            Err(error) => {
+                bounds::check_version(subject, wire::version(&json))?;
+                return Err(malformed(error.to_string()));
+            }
+        };
+        bounds::check_version(subject, Some(message.v))?;
+        let Subject {
+            run,
+            channel,
+            agent,
+        } = subject;
+        if (&message.run, &message.agent, message.body.channel()) != (run, agent, *channel) {
             return Err(malformed(format!("it belongs on {}", message.subject())));
         }
-        bounds::check_content(&message.body).map_err(malformed)?;
+        bounds::check_content(subject, &message.body)?;
         Ok(message)
     }
 

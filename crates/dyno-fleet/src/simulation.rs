@@ -71,6 +71,8 @@ pub struct Scenario {
     pub load: Load,
     /// What is wrong with the bus.
     pub faults: Faults,
+    /// Whether what the loads record is kept for [`HostEnd`].
+    pub keeps_recorded: bool,
     /// When the coordinator is killed.
     pub coordinator_dies_at: Option<Nanos>,
     /// When everything is looked at, whatever still goes on.
@@ -245,21 +247,27 @@ impl Run {
         if now >= self.planned_tick() {
             self.coordinator.tick(now);
         }
-        self.out.coordinator_cpu_ns += thread_cpu() - began;
-        watch.turn(false);
+        // What it says is encoded by it, too.
+        let (mut said, mut told) = (Vec::new(), Vec::new());
         while let Some(output) = self.coordinator.next_output() {
             match output {
                 Output::Send(message) => {
-                    if let Ok(bytes) = message.encode() {
-                        let _ = self.bus.send(&message.subject(), &bytes);
-                    }
+                    said.extend(message.encode().map(|b| (message.subject(), b)))
                 }
-                Output::Tell(Event::Interval(merged)) => {
-                    self.out.merged.extend(watch.told(*merged))
-                }
-                Output::Tell(Event::Found(finding)) => self.out.findings.push(finding),
-                Output::Tell(Event::Ended(report)) => self.out.report = Some(*report),
-                Output::Tell(Event::Phase(_) | Event::Joined(..)) => {}
+                Output::Tell(event) => told.push(event),
+            }
+        }
+        self.out.coordinator_cpu_ns += thread_cpu() - began;
+        watch.turn(false);
+        for (subject, bytes) in said {
+            let _ = self.bus.send(&subject, &bytes);
+        }
+        for event in told {
+            match event {
+                Event::Interval(merged) => self.out.merged.extend(watch.told(*merged)),
+                Event::Found(finding) => self.out.findings.push(finding),
+                Event::Ended(report) => self.out.report = Some(*report),
+                Event::Phase(_) | Event::Joined(..) => {}
             }
         }
         if self.coordinator.is_over() {

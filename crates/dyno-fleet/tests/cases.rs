@@ -48,6 +48,7 @@ fn scenario() -> Scenario {
             delay_ns: (50_000, 400_000),
             ..Faults::default()
         },
+        keeps_recorded: true,
         coordinator_dies_at: None,
         until: 300 * SECOND,
         seed: 11,

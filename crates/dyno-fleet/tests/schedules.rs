@@ -115,6 +115,7 @@ fn draw(seed: u64) -> Scenario {
             interval_ns: INTERVAL,
         },
         faults,
+        keeps_recorded: true,
         coordinator_dies_at: (below(12) == 0).then(|| below(9 * SECOND)),
         until: UNTIL,
         seed,

@@ -1,4 +1,4 @@
-use dyno_core::interval::Interval;
+use dyno_core::interval::{Distribution as _, Interval};
 
 use super::*;
 use crate::division::Shard;
@@ -312,7 +312,7 @@ fn records_are_offered_until_the_bus_has_them() {
     };
     assert_eq!((record.seq, record.end), (2, Some(End::Completed)));
     assert_eq!(record.interval.counters.events, 2);
-    assert_eq!(record.interval.latencies.service.len(), 2);
+    assert_eq!(record.interval.latencies.service.samples(), 2);
 }
 
 #[test]

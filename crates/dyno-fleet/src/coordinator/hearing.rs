@@ -22,13 +22,8 @@ impl Coordinator {
         if subject.run != self.config.run || !subject.channel.is_upward() || self.is_over() {
             return;
         }
-        // Whoever it is, it has no part in this run.
-        let found = self
-            .config
-            .agents
-            .iter()
-            .position(|name| *name == subject.agent);
-        let Some(member) = found else {
+        // Whoever else it is, it has no part in this run.
+        let Some(&member) = self.numbers.get(&subject.agent) else {
             return;
         };
         match Message::decode(subject, bytes) {

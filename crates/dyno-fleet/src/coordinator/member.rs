@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::carries;
+use dyno_core::interval::{Distribution as _, carries, latency_histogram};
 
 use crate::clock::{Estimator, Relation};
 use crate::merge::Sums;
@@ -63,7 +63,8 @@ pub(super) struct Total {
 
 impl Total {
     pub(super) fn of(record: &Record, end: End) -> Self {
-        let service = &record.interval.latencies.service;
+        let mut service = latency_histogram();
+        record.interval.latencies.service.add_to(&mut service);
         let percentile = |percent: f64| {
             carries(service.len(), percent).then(|| service.value_at_percentile(percent))
         };
@@ -145,13 +146,13 @@ impl Member {
         armed && self.pulse.attempt == attempt
     }
 
-    pub(super) fn begin_burst(&mut self, probes: u32, now: Nanos) {
+    pub(super) fn begin_burst(&mut self, probes: u32, at: Nanos) {
         if self.instance.is_some() && !self.lost && !self.burst.is_on {
             self.burst = Burst {
                 number: self.burst.number + 1,
                 left: probes,
                 echoes: 0,
-                next_at: now,
+                next_at: at,
                 is_on: true,
             };
         }

@@ -300,7 +300,6 @@ impl Coordinator {
             self.next_burst = now + self.config.limits.burst_gap_ns;
             self.begin_bursts(now);
         }
-        let going = self.names_of(|member| !member.lost && member.total.is_none());
         let ended = self.members.iter().all(|member| {
             member.lost || member.total.is_some() || member.pulse.stage == Stage::Ended
         });
@@ -314,6 +313,7 @@ impl Coordinator {
             .length_ns
             .map(|length| self.start.saturating_add(length));
         if end.is_some_and(|end| now > end.saturating_add(self.config.limits.drain_ns)) {
+            let going = self.names_of(|member| !member.lost && member.total.is_none());
             let evidence = format!("{} did not end when the run was to end", going.join(", "));
             self.refuse_run(Kind::TimedOut, evidence, now);
         }

@@ -129,7 +129,7 @@ impl Bench {
             attempt: 1,
             pieces: 0,
             late_ns: None,
-            interval,
+            interval: (&interval).into(),
         };
         self.hear(Body::Record(Box::new(record)));
     }
@@ -225,10 +225,11 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
         channel,
         agent: AgentName::new("gen1").unwrap(),
     };
+    let text = format!("{{\"v\":{PROTOCOL},\"what\":2}}");
     for channel in Channel::ALL {
         bench
             .coordinator
-            .receive(&subject(channel), b"{\"v\":1,\"what\":2}", bench.now);
+            .receive(&subject(channel), text.as_bytes(), bench.now);
         bench
             .coordinator
             .receive(&subject(channel), &[0; 20_000], bench.now);
@@ -261,7 +262,8 @@ fn another_protocol_fails_the_run() {
     let mut bench = Bench::new(config());
     let hello = message(Body::Hello(Box::default()));
     let text = String::from_utf8(hello.encode().unwrap()).unwrap();
-    let newer = text.replacen("\"v\":1", "\"v\":2", 1);
+    let own = format!("\"v\":{PROTOCOL}");
+    let newer = text.replacen(&own, &format!("\"v\":{}", PROTOCOL + 1), 1);
     bench
         .coordinator
         .receive(&hello.subject(), newer.as_bytes(), bench.now);
@@ -269,7 +271,7 @@ fn another_protocol_fails_the_run() {
     assert_eq!(bench.kinds(), [Kind::ProtocolSkew]);
     let protocol = MessageError::Protocol {
         subject: hello.subject().to_string(),
-        theirs: 2,
+        theirs: PROTOCOL + 1,
     };
     bench.pass(SECOND);
     bench.pass(4 * SECOND);

@@ -1,9 +1,9 @@
 //! What is kept of each agent: sums, without distributions.
 
 use dyno_core::interval::{
-    Counters, ErrorsByCode, Interval, Latencies, OperationCounters, OperationInterval, RoleCounters,
+    Counters, Distribution, ErrorsByCode, Interval, IntervalOf, Latencies, LatenciesOf,
+    OperationInterval, OperationIntervalOf, RoleCounters,
 };
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// The figures of one agent, small enough to be kept for each second of each.
@@ -31,12 +31,12 @@ pub struct Sums {
 
 impl Sums {
     /// Of one interval.
-    pub fn of(interval: &Interval) -> Self {
+    pub fn of<H: Distribution>(interval: &IntervalOf<H>) -> Self {
         let latencies = &interval.latencies;
         let errors = interval.errors.values().map(|error| error.count);
         Self {
             counters: interval.counters,
-            latencies: latencies.service.len(),
+            latencies: latencies.service.samples(),
             service_ns_sum: latencies.service_ns_sum,
             response_ns_sum: latencies.response_ns_sum,
             service_ns_max: latencies.service_ns_max,
@@ -80,7 +80,7 @@ impl Sums {
 }
 
 /// Whether an interval of whatever origin can be added without a sum that overflows.
-pub(crate) fn fits(sum: &Interval, other: &Interval) -> bool {
+pub(crate) fn fits<H: Distribution>(sum: &Interval, other: &IntervalOf<H>) -> bool {
     counters(&sum.counters.values(), &other.counters.values())
         && latencies(&sum.latencies, &other.latencies)
         && errors(&sum.errors, &other.errors)
@@ -104,39 +104,38 @@ fn counters(a: &[u64], b: &[u64]) -> bool {
 }
 
 /// Whether what stands at the same place fits, and what stands beyond the shorter one by itself.
-fn pairs<T: Default>(a: &[T], b: &[T], fit: impl Fn(&T, &T) -> bool) -> bool {
+fn pairs<A: Default, B>(a: &[A], b: &[B], fit: impl Fn(&A, &B) -> bool) -> bool {
     let (common, rest) = b.split_at(a.len().min(b.len()));
     let alone = || {
-        let empty = T::default();
+        let empty = A::default();
         rest.iter().all(|b| fit(&empty, b))
     };
     a.iter().zip(common).all(|(a, b)| fit(a, b)) && (rest.is_empty() || alone())
 }
 
-fn operation(a: &OperationInterval, b: &OperationInterval) -> bool {
-    let own: &OperationCounters = &b.counters;
+fn operation<H: Distribution>(a: &OperationInterval, b: &OperationIntervalOf<H>) -> bool {
     let first_tries = match (&a.first_tries, &b.first_tries) {
         (Some(a), Some(b)) => latencies(a, b),
         (None, Some(b)) => within(b),
         _ => true,
     };
-    counters(&a.counters.values(), &own.values())
+    counters(&a.counters.values(), &b.counters.values())
         && latencies(&a.latencies, &b.latencies)
         && first_tries
 }
 
-fn latencies(a: &Latencies, b: &Latencies) -> bool {
+fn latencies<H: Distribution>(a: &Latencies, b: &LatenciesOf<H>) -> bool {
     within(b)
         && both(a.service_ns_sum, b.service_ns_sum)
         && both(a.response_ns_sum, b.response_ns_sum)
         && both(a.clipped, b.clipped)
-        && both(a.service.len(), b.service.len())
-        && both(a.response.len(), b.response.len())
+        && both(a.service.len(), b.service.samples())
+        && both(a.response.len(), b.response.samples())
 }
 
 /// Whether a histogram's own counts have a sum: a count that does not fit is cut by its reader.
-fn within(latencies: &Latencies) -> bool {
-    let counted = |histogram: &Histogram<u64>| histogram.len() < u64::MAX / 2;
+fn within<H: Distribution>(latencies: &LatenciesOf<H>) -> bool {
+    let counted = |histogram: &H| histogram.samples() < u64::MAX / 2;
     counted(&latencies.service) && counted(&latencies.response)
 }
 
@@ -149,7 +148,7 @@ fn errors(a: &ErrorsByCode, b: &ErrorsByCode) -> bool {
     matches!((sum(a), sum(b)), (Some(a), Some(b)) if both(a, b))
 }
 
-fn sessions(interval: &Interval) -> u64 {
+fn sessions<H>(interval: &IntervalOf<H>) -> u64 {
     let states = &interval.states;
     [
         states.working,

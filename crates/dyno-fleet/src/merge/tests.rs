@@ -1,5 +1,7 @@
 use dyno_core::db::ErrorKind;
-use dyno_core::interval::{OperationInterval, RoleCounters, SessionCount, count_error};
+use dyno_core::interval::{
+    OperationInterval, RoleCounters, SessionCount, SparseInterval, count_error,
+};
 use dyno_core::rand::Stream;
 use dyno_core::states::{SessionState, SessionStates};
 use proptest::prelude::*;
@@ -49,6 +51,11 @@ fn recorded(index: u64, sessions: &[u32], samples: &[u64]) -> Interval {
     };
     interval.sessions = sessions.iter().map(count).collect();
     interval
+}
+
+/// The same as it comes from the bus.
+fn sent(index: u64, sessions: &[u32], samples: &[u64]) -> SparseInterval {
+    (&recorded(index, sessions, samples)).into()
 }
 
 /// The same with the instants of the fleet's clock.
@@ -105,7 +112,7 @@ proptest! {
         let mut merged = Vec::new();
         let mut twice = 0;
         for (_, index, agent) in messages {
-            let own = recorded(index as u64, &[agent as u32], &all[index][agent]);
+            let own = sent(index as u64, &[agent as u32], &all[index][agent]);
             match merger.add(agent, own, START + 4 * SECOND) {
                 Ok(()) => {}
                 Err(Rejected::Twice) => twice += 1,
@@ -137,7 +144,7 @@ proptest! {
 fn what_is_late_is_told_without_it_and_completed_when_it_comes() {
     let mut merger = merger(2);
     merger
-        .add(0, recorded(0, &[0], &[5, 6]), START + SECOND)
+        .add(0, sent(0, &[0], &[5, 6]), START + SECOND)
         .unwrap();
     assert_eq!(merger.due(START + 5 * SECOND), []);
     let told = merger.due(START + 6 * SECOND);
@@ -148,7 +155,7 @@ fn what_is_late_is_told_without_it_and_completed_when_it_comes() {
     // Once.
     assert_eq!(merger.due(START + 7 * SECOND), []);
     merger
-        .add(1, recorded(0, &[1], &[7]), START + 8 * SECOND)
+        .add(1, sent(0, &[1], &[7]), START + 8 * SECOND)
         .unwrap();
     let told = merger.due(START + 8 * SECOND);
     assert!(told[0].complete && told[0].missing.is_empty());
@@ -159,21 +166,17 @@ fn what_is_late_is_told_without_it_and_completed_when_it_comes() {
 #[test]
 fn a_lost_agent_is_waited_for_no_longer_and_what_comes_of_it_is_kept_apart() {
     let mut merger = merger(2);
+    merger.add(0, sent(0, &[0], &[5]), START + SECOND).unwrap();
+    merger.add(1, sent(0, &[1], &[6]), START + SECOND).unwrap();
     merger
-        .add(0, recorded(0, &[0], &[5]), START + SECOND)
-        .unwrap();
-    merger
-        .add(1, recorded(0, &[1], &[6]), START + SECOND)
-        .unwrap();
-    merger
-        .add(0, recorded(1, &[0], &[5]), START + 2 * SECOND)
+        .add(0, sent(1, &[0], &[5]), START + 2 * SECOND)
         .unwrap();
     assert_eq!(merger.due(START + 2 * SECOND).len(), 1);
     merger.lose(1);
     let told = merger.due(START + 2 * SECOND);
     assert!(told[0].complete);
     assert_eq!(told[0].missing, [1]);
-    let late = merger.add(1, recorded(1, &[1], &[6, 7]), START + 9 * SECOND);
+    let late = merger.add(1, sent(1, &[1], &[6, 7]), START + 9 * SECOND);
     assert_eq!(late, Err(Rejected::Lost));
     assert_eq!(merger.total().counters.events, 3);
     assert_eq!(merger.sums(1).counters.events, 1);
@@ -185,7 +188,7 @@ fn holes_are_known_once_an_agent_tells_how_much_it_made() {
     let mut merger = merger(1);
     for index in [0, 1, 3, 6] {
         merger
-            .add(0, recorded(index, &[0], &[5]), START + 9 * SECOND)
+            .add(0, sent(index, &[0], &[5]), START + 9 * SECOND)
             .unwrap();
     }
     assert!(!merger.has_all_of(0));
@@ -193,11 +196,11 @@ fn holes_are_known_once_an_agent_tells_how_much_it_made() {
     assert_eq!(merger.holes(0), [2, 4, 5, 7]);
     for index in [2, 4, 5, 7] {
         merger
-            .add(0, recorded(index, &[0], &[5]), START + 9 * SECOND)
+            .add(0, sent(index, &[0], &[5]), START + 9 * SECOND)
             .unwrap();
     }
     assert!(merger.has_all_of(0));
-    let after = merger.add(0, recorded(8, &[0], &[5]), START + 9 * SECOND);
+    let after = merger.add(0, sent(8, &[0], &[5]), START + 9 * SECOND);
     assert!(matches!(after, Err(Rejected::Malformed(_))));
     assert_eq!(merger.due(START + 9 * SECOND).len(), 8);
 }
@@ -205,17 +208,17 @@ fn holes_are_known_once_an_agent_tells_how_much_it_made() {
 #[test]
 fn what_no_load_has_is_not_added() {
     let mut alone = merger(1);
-    let far = alone.add(0, recorded(100, &[0], &[5]), START);
+    let far = alone.add(0, sent(100, &[0], &[5]), START);
     assert!(matches!(far, Err(Rejected::Malformed(_))));
-    alone.add(0, recorded(0, &[0], &[5]), START).unwrap();
+    alone.add(0, sent(0, &[0], &[5]), START).unwrap();
     for spoil in [
-        |interval: &mut Interval| interval.counters.rows = u64::MAX,
-        |interval: &mut Interval| interval.latencies.service_ns_sum = u64::MAX,
-        |interval: &mut Interval| interval.operations[0].latencies.response_ns_sum = u64::MAX,
-        |interval: &mut Interval| interval.states.lost = u32::MAX,
-        |interval: &mut Interval| interval.concurrency = u32::MAX,
+        |interval: &mut SparseInterval| interval.counters.rows = u64::MAX,
+        |interval: &mut SparseInterval| interval.latencies.service_ns_sum = u64::MAX,
+        |interval: &mut SparseInterval| interval.operations[0].latencies.response_ns_sum = u64::MAX,
+        |interval: &mut SparseInterval| interval.states.lost = u32::MAX,
+        |interval: &mut SparseInterval| interval.concurrency = u32::MAX,
     ] {
-        let mut first = recorded(1, &[0], &[6]);
+        let mut first = sent(1, &[0], &[6]);
         first.concurrency = 1;
         first.operations[0].latencies.response_ns_sum = 1;
         let mut hostile = first.clone();
@@ -234,7 +237,7 @@ fn what_no_load_has_is_not_added() {
 #[test]
 fn a_warm_up_puts_the_first_interval_off() {
     let mut merger = Merger::new(2, axis(30 * SECOND));
-    let mut first = recorded(0, &[0], &[5]);
+    let mut first = sent(0, &[0], &[5]);
     first.start += 30 * SECOND;
     first.end += 30 * SECOND;
     merger.add(0, first, START + 31 * SECOND).unwrap();

@@ -1,10 +1,5 @@
 //! What a message may hold at most.
 
-use std::fmt;
-
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-
 use super::outcome::{PIECE_BYTES_MAX, PIECES_MAX};
 use super::parts::{OPERATIONS_PER_PART_MAX, PARTS_MAX};
 use super::{Body, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
@@ -13,8 +8,8 @@ use crate::names::{Channel, Subject};
 /// Endpoints, roles, protocols: lists that are short by nature.
 const LIST_MAX: usize = 4096;
 
-/// How many bytes a message may have.
-fn bytes_max(channel: Channel) -> usize {
+/// How many bytes a message may have, deflated or not.
+pub(super) fn bytes_max(channel: Channel) -> usize {
     match channel {
         Channel::Hello => 16 << 10,
         Channel::Pulse => 4 << 10,
@@ -23,92 +18,39 @@ fn bytes_max(channel: Channel) -> usize {
     }
 }
 
-/// What has to be known before a message is decoded: numbers of things that take much more memory
-/// than bytes. Everything else in it is passed over.
-#[derive(Deserialize)]
-struct Outline {
-    v: u32,
-    #[serde(default)]
-    body: OutlineBody,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutlineBody {
-    record: OutlineRecord,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutlineRecord {
-    interval: OutlineInterval,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutlineInterval {
-    operations: Length,
-}
-
-/// The length of a list.
-#[derive(Default)]
-struct Length(usize);
-
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Count;
-        impl<'de> Visitor<'de> for Count {
-            type Value = Length;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Length, A::Error> {
-                let mut count = 0;
-                while list.next_element::<IgnoredAny>()?.is_some() {
-                    count += 1;
-                }
-                Ok(Length(count))
-            }
-        }
-        deserializer.deserialize_seq(Count)
-    }
-}
-
-/// Whether the bytes may be decoded.
-pub(super) fn check_bytes(subject: &Subject, bytes: &[u8]) -> Result<(), MessageError> {
-    let too_large = |what, size, limit| MessageError::TooLarge {
-        subject: subject.to_string(),
-        what,
-        size,
-        limit,
-    };
-    let limit = bytes_max(subject.channel);
-    if bytes.len() > limit {
-        return Err(too_large("bytes", bytes.len(), limit));
-    }
-    let outline: Outline =
-        serde_json::from_slice(bytes).map_err(|error| MessageError::Malformed {
+/// Whether it is of the protocol that this program speaks.
+pub(super) fn check_version(subject: &Subject, version: Option<u32>) -> Result<(), MessageError> {
+    match version {
+        None | Some(PROTOCOL) => Ok(()),
+        Some(theirs) => Err(MessageError::Protocol {
             subject: subject.to_string(),
-            why: error.to_string(),
-        })?;
-    if outline.v != PROTOCOL {
-        return Err(MessageError::Protocol {
-            subject: subject.to_string(),
-            theirs: outline.v,
-        });
-    }
-    // An operation without a single value has a histogram all the same.
-    let operations = outline.body.record.interval.operations.0;
-    match operations > OPERATIONS_PER_PART_MAX {
-        true => Err(too_large("operations", operations, OPERATIONS_PER_PART_MAX)),
-        false => Ok(()),
+            theirs,
+        }),
     }
 }
 
 /// Whether what was decoded is within what the protocol says.
-pub(super) fn check_content(body: &Body) -> Result<(), String> {
+pub(super) fn check_content(subject: &Subject, body: &Body) -> Result<(), MessageError> {
+    let operations = match body {
+        Body::Record(record) => record.interval.operations.len(),
+        _ => 0,
+    };
+    // Each takes a histogram of the sum, with or without values.
+    if operations > OPERATIONS_PER_PART_MAX {
+        return Err(MessageError::TooLarge {
+            subject: subject.to_string(),
+            what: "operations",
+            size: operations,
+            limit: OPERATIONS_PER_PART_MAX,
+        });
+    }
+    check_body(body).map_err(|why| MessageError::Malformed {
+        subject: subject.to_string(),
+        why,
+    })
+}
+
+fn check_body(body: &Body) -> Result<(), String> {
     match body {
         Body::Hello(hello) => {
             let build = &hello.build;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_core::interval::{Interval, OperationInterval};
+use dyno_core::interval::{OperationIntervalOf, SparseHistogram, SparseInterval};
 
 use super::{MessageError, Record};
 
@@ -31,9 +31,9 @@ pub fn split(record: Record) -> Result<Vec<Record>, MessageError> {
     let mut whole = record;
     let operations = std::mem::take(&mut whole.interval.operations);
     let blank = Record {
-        interval: Interval {
+        interval: SparseInterval {
             index: whole.interval.index,
-            ..Interval::default()
+            ..SparseInterval::default()
         },
         ..whole.clone()
     };
@@ -88,7 +88,7 @@ struct Open {
     /// The first part, without operations.
     first: Option<Record>,
     /// The operations of each part that has come.
-    operations: Vec<Option<Vec<OperationInterval>>>,
+    operations: Vec<Option<Vec<OperationIntervalOf<SparseHistogram>>>>,
 }
 
 impl Joiner {

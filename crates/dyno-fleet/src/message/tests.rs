@@ -30,12 +30,13 @@ fn record(operations: usize, values: usize) -> Record {
         attempt: 1,
         pieces: 0,
         late_ns: None,
-        interval: Interval {
+        interval: (&Interval {
             index: 3,
             latencies: operation.latencies.clone(),
             operations: vec![operation; operations],
             ..Interval::default()
-        },
+        })
+            .into(),
     }
 }
 
@@ -98,9 +99,12 @@ fn a_message_reads_back_where_it_belongs() {
     for body in bodies() {
         let message = message(body);
         let bytes = message.encode().unwrap();
-        assert!(bytes.starts_with(b"{\"v\":1,"));
+        let json = message.json().unwrap();
+        assert!(json.starts_with(format!("{{\"v\":{PROTOCOL},").as_bytes()));
         let subject = message.subject();
-        assert_eq!(Message::decode(&subject, &bytes).unwrap(), message);
+        for bytes in [&bytes, &json] {
+            assert_eq!(Message::decode(&subject, bytes).unwrap(), message);
+        }
         // Nobody writes in another's name, or something else than belongs there.
         let other = Subject {
             agent: AgentName::new("gen2").unwrap(),
@@ -121,20 +125,22 @@ fn a_message_reads_back_where_it_belongs() {
 #[test]
 fn another_protocol_is_told_before_anything_else_is_read() {
     let subject = message(Body::Pulse(Pulse::default())).subject();
-    let bytes = br#"{"v":2,"run":"r1","news":[1,2,3],"body":{"greeting":{"a":1}}}"#;
-    let error = Message::decode(&subject, bytes).unwrap_err();
+    let theirs = PROTOCOL + 1;
+    let rest = r#""run":"r1","news":[1,2,3],"body":{"greeting":{"a":1}}}"#;
+    let text = format!("{{\"v\":{theirs},{rest}");
+    let error = Message::decode(&subject, text.as_bytes()).unwrap_err();
     assert_eq!(
         error,
         MessageError::Protocol {
             subject: subject.to_string(),
-            theirs: 2
+            theirs
         }
     );
     assert!(error.to_string().contains("run the same Dyno everywhere"));
 }
 
 #[test]
-fn what_takes_more_memory_than_bytes_is_counted_before_it_is_decoded() {
+fn what_is_too_large_is_refused() {
     let small = message(Body::Record(Box::new(record(
         OPERATIONS_PER_PART_MAX + 1,
         0,
@@ -151,6 +157,20 @@ fn what_takes_more_memory_than_bytes_is_counted_before_it_is_decoded() {
         ),
         "{error}"
     );
+    // Bytes that are few until they are inflated.
+    let spaces = " ".repeat(MESSAGE_BYTES_MAX);
+    let many = wire::deflate(format!("{{{spaces}}}").as_bytes()).unwrap();
+    assert!(many.len() < 10_000);
+    for body in [
+        Body::Record(Box::new(record(0, 0))),
+        Body::Pulse(Pulse::default()),
+    ] {
+        let error = Message::decode(&message(body).subject(), &many).unwrap_err();
+        assert!(
+            matches!(error, MessageError::TooLarge { what: "bytes", .. }),
+            "{error}"
+        );
+    }
     let pulse = message(Body::Pulse(Pulse {
         why: "x".repeat(5000),
         ..Pulse::default()
@@ -235,9 +255,13 @@ proptest! {
         number in 0_usize..11,
         at: prop::sample::Index,
         byte: u8,
+        as_json: bool,
     ) {
         let message = message(bodies().swap_remove(number));
-        let mut bytes = message.encode().unwrap();
+        let mut bytes = match as_json {
+            true => message.json().unwrap(),
+            false => message.encode().unwrap(),
+        };
         let at = at.index(bytes.len());
         bytes[at] = byte;
         let channel = message.subject().channel;

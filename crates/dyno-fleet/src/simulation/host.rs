@@ -98,6 +98,10 @@ pub(super) struct Host {
     twin: Option<Process>,
     twin_config: Option<AgentConfig>,
     is_gone: bool,
+    /// How many intervals its load has recorded.
+    made: u64,
+    /// Whether they are kept.
+    keeps: bool,
     out: HostEnd,
 }
 
@@ -129,6 +133,8 @@ impl Host {
             process: None,
             twin: None,
             is_gone: false,
+            made: 0,
+            keeps: scenario.keeps_recorded,
             out: HostEnd::default(),
             setup,
         };
@@ -263,10 +269,7 @@ impl Host {
         let work = match process.doing {
             Doing::Nothing => Nanos::MAX,
             Doing::Preparing(at) | Doing::Waiting(at, _) | Doing::Stopping(at) => at,
-            Doing::Running(start) => {
-                let made = self.out.recorded.len() as u64;
-                self.at(start + (made + 1) * self.load.interval_ns)
-            }
+            Doing::Running(start) => self.at(start + (self.made + 1) * self.load.interval_ns),
         };
         self.at(process.agent.wakes_at()).min(work)
     }
@@ -332,18 +335,20 @@ impl Host {
 
     fn measure(&mut self, process: &mut Process, now: Nanos, start: Nanos) {
         let local_now = self.local(now);
-        while (self.out.recorded.len() as u64) < self.setup.intervals {
-            let index = self.out.recorded.len() as u64;
+        while self.made < self.setup.intervals {
+            let index = self.made;
             if local_now < start + (index + 1) * self.load.interval_ns {
                 return;
             }
-            let own = recorded(&self.load, self.seed, self.index, index);
-            let mut placed = own.clone();
-            placed.start += start;
-            placed.end += start;
+            let mut own = recorded(&self.load, self.seed, self.index, index);
+            if self.keeps {
+                self.out.recorded.push(own.clone());
+            }
+            own.start += start;
+            own.end += start;
             // What does not fit into messages is no part of a simulation.
-            let _ = process.agent.interval(&placed, local_now);
-            self.out.recorded.push(own);
+            let _ = process.agent.interval(&own, local_now);
+            self.made += 1;
         }
         process.doing = Doing::Nothing;
         self.out.load_ended_at = Some(now);
