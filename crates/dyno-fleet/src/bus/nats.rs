@@ -2,7 +2,7 @@
 //! and is reached by bounded channels.
 //!
 //! What agents measure goes into a stream, by numbered messages, of which the server keeps one
-//! each. Everything else is told again anyway, and is not kept.
+//! each until it was read. Everything else is told again anyway, and is not kept.
 
 mod calls;
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
-use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
+use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap};
 use dyno_core::Secret;
@@ -46,7 +46,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The stream that did not say anything for so long is asked for again.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const EXPIRES: Duration = Duration::from_secs(5);
-/// What the stream of a run may hold, and how long it passes over what it has.
+/// What the stream of a run may hold that was not read, and how long it passes over what it had.
 const STREAM_BYTES_MAX: i64 = 512 << 20;
 const STREAM_AGE: Duration = Duration::from_secs(24 * 3600);
 const DUPLICATES: Duration = Duration::from_secs(120);
@@ -334,6 +334,8 @@ impl Worker {
                 name: format!("DYNO_{run}"),
                 subjects: subjects.collect(),
                 storage: StorageType::File,
+                // A run may last for days: what was read is not kept.
+                retention: RetentionPolicy::WorkQueue,
                 discard: DiscardPolicy::New,
                 max_age: STREAM_AGE,
                 max_bytes: STREAM_BYTES_MAX,
