@@ -26,6 +26,8 @@ const BOUND_NS_MAX: u64 = 500_000_000;
 const LEAVE_NS: Nanos = 3_000_000_000;
 /// So many times as long nothing is heard of all agents before they are lost.
 const ALL_SILENT: u64 = 3;
+/// So many clocks are asked at the same time. More would have their questions wait for each other.
+const CLOCKS_AT_ONCE: usize = 16;
 /// Time is looked at so often.
 const TICK_NS: Nanos = 100_000_000;
 
@@ -109,9 +111,12 @@ impl Coordinator {
     }
 
     pub(super) fn begin_bursts(&mut self, now: Nanos) {
-        let probes = self.config.limits.probes;
-        for member in &mut self.members {
-            member.begin_burst(probes, now);
+        let limits = self.config.limits;
+        let length = (u64::from(limits.probes) + 1).saturating_mul(limits.probe_gap_ns);
+        for (number, member) in self.members.iter_mut().enumerate() {
+            let group = (number / CLOCKS_AT_ONCE) as u64;
+            let at = now.saturating_add(group.saturating_mul(length));
+            member.begin_burst(limits.probes, at);
         }
     }
 

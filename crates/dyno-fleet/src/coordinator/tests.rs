@@ -398,3 +398,53 @@ fn an_agent_that_cannot_prepare_fails_the_run_with_its_words() {
         "gen1 could not prepare: Access denied for user 'bench'"
     );
 }
+
+#[test]
+fn the_clocks_of_many_are_asked_in_turn() {
+    let names = (0..130).map(|number| AgentName::new(format!("gen{number}")).unwrap());
+    let config = FleetConfig {
+        agents: names.collect(),
+        division: Division::equal(130).unwrap(),
+        limits: Limits::default(),
+        ..config()
+    };
+    let mut coordinator = Coordinator::new(config, BEGIN, 0).unwrap();
+    let hear = |coordinator: &mut Coordinator, agent: &AgentName, body| {
+        let message = Message {
+            agent: agent.clone(),
+            ..message(body)
+        };
+        let bytes = message.encode().unwrap();
+        coordinator.receive(&message.subject(), &bytes, BEGIN);
+    };
+    for agent in coordinator.names().to_vec() {
+        hear(&mut coordinator, &agent, Body::Hello(Box::default()));
+    }
+    let mut asked = BTreeSet::new();
+    for step in 0..600 {
+        coordinator.tick(BEGIN + step * 2_000_000);
+        let mut questions = 0;
+        while let Some(output) = coordinator.next_output() {
+            match output {
+                Output::Send(Message { agent, body, .. }) => match body {
+                    Body::Probe(_) => {
+                        questions += 1;
+                        asked.insert(agent);
+                    }
+                    Body::Order(order) => {
+                        let pulse = Pulse {
+                            serial: order.serial,
+                            stage: Stage::Ready,
+                            ..Pulse::default()
+                        };
+                        hear(&mut coordinator, &agent, Body::Pulse(pulse));
+                    }
+                    _ => {}
+                },
+                Output::Tell(_) => {}
+            }
+        }
+        assert!(questions <= 16, "{questions}");
+    }
+    assert_eq!(asked.len(), 130);
+}
