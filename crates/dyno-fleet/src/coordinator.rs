@@ -23,6 +23,8 @@ use crate::message::{Body, Build, Hello, Message, Order, PROTOCOL, Task, short};
 use crate::names::{AgentName, RunId};
 use member::Member;
 
+pub(crate) use member::Total;
+pub(crate) use report::judge_record;
 pub use report::{AgentReport, Report};
 
 /// What becomes of a run that loses an agent.

@@ -16,7 +16,7 @@ pub use outcome::{OutcomeError, PIECES_MAX, Piece, pack, unpack};
 pub use parts::{Joiner, OPERATIONS_PER_PART_MAX, PART_BYTES_MAX, PARTS_MAX, split};
 
 /// The version of the protocol. Both sides must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The largest message, in bytes: what NATS takes by default.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -103,6 +103,10 @@ pub struct Hello {
     pub protocols: Vec<u32>,
     /// The host's name.
     pub host: String,
+    /// What tells whether two processes run under the same kernel and see each other's numbers.
+    pub machine: String,
+    /// Its process number there.
+    pub process: u32,
     /// Cores that it may use.
     pub cores: u32,
     /// The kernel's release.
@@ -219,6 +223,19 @@ pub enum End {
     QueueFull,
     /// Its load failed.
     Failed,
+}
+
+impl End {
+    /// Why the load ended before its time; `None` where it did not.
+    pub fn early(self) -> Option<&'static str> {
+        match self {
+            Self::Completed => None,
+            Self::Stopped => Some("it was told to stop"),
+            Self::Orphaned => Some("it heard no more of the coordinator"),
+            Self::QueueFull => Some("the bus took no more of its records"),
+            Self::Failed => Some("it failed"),
+        }
+    }
 }
 
 /// What an agent is to do. Each order holds until the next; an agent follows none that is older

@@ -165,6 +165,7 @@ impl Watch {
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);
             }
+            Progress::Facts(facts) => self.recording.facts(facts),
         }
     }
 

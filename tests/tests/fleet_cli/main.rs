@@ -3,6 +3,7 @@
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod collects;
 mod common;
 mod joins;
 mod losses;

@@ -123,7 +123,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
          con:query(sysbench.tid % 4 == 0 and 'DO SLEEP(0.03)' or 'DO SLEEP(0.001)')\nend\n",
     );
     let line = format!(
-        "run {script} --target {} -c 4 -t 6s --warmup 0 --seed 3 --calibrate never \
+        "run {script} --target {} -c 8 -t 6s --warmup 0 --seed 3 --calibrate never \
          --agents local:4 --percentiles 50,90,99",
         database.url()
     );

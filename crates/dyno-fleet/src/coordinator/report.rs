@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::interval::{ErrorsByCode, Interval};
 
 use super::Coordinator;
-use super::member::Member;
+use super::member::{Member, Total};
 use crate::clock::Relation;
 use crate::division::is_evenly_spaced;
 use crate::finding::{Finding, Kind};
@@ -137,27 +137,13 @@ impl Coordinator {
             if member.lost || !member.has_begun() {
                 continue;
             }
-            let name = &member.name;
-            let (kind, evidence) = match &member.total {
-                None => (
-                    Kind::IntervalsMissing,
-                    format!("the totals of {name} never came"),
-                ),
-                Some(_) if !member.holes.is_empty() => {
-                    let holes: Vec<String> = member.holes.iter().map(u64::to_string).collect();
-                    let text = format!("intervals of {name} never came: {}", holes.join(", "));
-                    (Kind::IntervalsMissing, text)
-                }
-                Some(total) => {
-                    let sums = self.merger.as_ref().map(|merger| merger.sums(index));
-                    if sums.is_none_or(|sums| sums.agrees_with(&total.sums)) {
-                        continue;
-                    }
-                    let text = format!("the intervals of {name} do not add up to its totals");
-                    (Kind::TotalsDiffer, text)
-                }
-            };
-            self.find_of(kind, Outcome::Refuse, index, evidence);
+            let sums = self.merger.as_ref().map(|merger| merger.sums(index));
+            let sums = sums.unwrap_or_default();
+            let total = member.total.as_ref();
+            if let Some((kind, evidence)) = judge_record(&member.name, total, &member.holes, &sums)
+            {
+                self.find_of(kind, Outcome::Refuse, index, evidence);
+            }
         }
         let whole = self
             .members
@@ -285,6 +271,29 @@ impl Coordinator {
             self.find_of(Kind::UnequalAgents, Outcome::Doubt, index, evidence);
         }
     }
+}
+
+/// Whether an agent's intervals are all there and add up to its totals: what is wrong, if
+/// something is.
+pub(crate) fn judge_record(
+    name: &AgentName,
+    total: Option<&Total>,
+    holes: &[u64],
+    sums: &Sums,
+) -> Option<(Kind, String)> {
+    let Some(total) = total else {
+        let text = format!("the totals of {name} never came");
+        return Some((Kind::IntervalsMissing, text));
+    };
+    if !holes.is_empty() {
+        let holes: Vec<String> = holes.iter().map(u64::to_string).collect();
+        let text = format!("intervals of {name} never came: {}", holes.join(", "));
+        return Some((Kind::IntervalsMissing, text));
+    }
+    (!sums.agrees_with(&total.sums)).then(|| {
+        let text = format!("the intervals of {name} do not add up to its totals");
+        (Kind::TotalsDiffer, text)
+    })
 }
 
 /// How late its load began, as it told in the end or meanwhile.

@@ -118,6 +118,7 @@ pub(super) fn check_content(body: &Body) -> Result<(), String> {
                 &build.binary_sha256,
                 &build.script_sha256,
                 &hello.host,
+                &hello.machine,
                 &hello.kernel,
                 &hello.clock_source,
             ];

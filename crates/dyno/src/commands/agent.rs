@@ -9,7 +9,7 @@ use dyno_fleet::names::{AgentName, RunId};
 
 use super::target::Password;
 use crate::definitions::AGENT;
-use crate::fleet::{ExternalBus, LaunchConfig, Membership, observe, serve};
+use crate::fleet::{Conditions, ExternalBus, LaunchConfig, Membership, observe, print, serve};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
@@ -31,6 +31,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     if let Some(word) = parsed.words.first() {
         return Err(usage(format!("unexpected argument '{word}'")));
+    }
+    if let Some(word) = parsed.value("print-file") {
+        print(word)?;
+        return Ok(STATUS_DONE);
     }
     if parsed.has("observe") {
         observe()?;
@@ -76,7 +80,10 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
         bus: bus.config(run, role),
         name,
         password: Password::Own,
-        sharing: 1,
+        conditions: Conditions {
+            sharing: 1,
+            observes: true,
+        },
         linger_ns: LINGER_NS,
     })
 }

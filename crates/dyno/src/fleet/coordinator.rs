@@ -11,6 +11,7 @@ use dyno_core::clock::{Clock, Nanos};
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
 use dyno_core::plan::{Arrivals, Division, Drive, Plan};
+use dyno_core::record::Fact;
 use dyno_core::units::human_number;
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Phase, Report};
@@ -23,8 +24,9 @@ use dyno_load::{Progress, RunOutcome, StopLevel};
 use dyno_observe::Helpers;
 use dyno_run::{Ready, RunError};
 
-use super::agent::{LaunchConfig, build};
+use super::agent::{LaunchConfig, build, machine};
 use super::bundle::Bundle;
+use super::collect::{AGENT, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{Fleet, Place};
@@ -71,6 +73,8 @@ fn conduct(
     let bundle = Bundle::of(ready, plan)?;
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
     let waited_for = Arc::new(AtomicBool::new(true));
+    let machine = machine();
+    observer(Progress::Facts(&facts(fleet, &run)));
     let (mut bus, agents, server) = start(fleet, &run, ready, &waited_for)?;
     let _helpers = helpers(fleet, &division, drive, &agents, server.as_ref());
     let (agents, server) = (RefCell::new(agents), RefCell::new(server));
@@ -96,6 +100,8 @@ fn conduct(
         waited_for: &waited_for,
         lost: &lost,
         ended: 0,
+        neighbours: Vec::new(),
+        machine: &machine,
     };
     let stop = || {
         let revived = revived(&server).map(StopRequest::Graceful);
@@ -125,8 +131,28 @@ fn conduct(
             measured: start + measured_after,
             ended,
             interrupted,
+            machine: &machine,
         },
     )
+}
+
+/// Who makes the load, as the record has it: enough to collect the run from the agents' own files.
+fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
+    let fact = |name: String, value: String| Fact {
+        name,
+        value,
+        source: "--agents".to_owned(),
+    };
+    let agents = fleet.specs.iter().map(|spec| {
+        let place = match &spec.place {
+            Place::Local => "local".to_owned(),
+            Place::Ssh(host) => format!("ssh:{host}"),
+            Place::Joins => "joins".to_owned(),
+        };
+        fact(format!("{AGENT}{}", spec.name), place)
+    });
+    let run = fact(RUN.to_owned(), run.to_string());
+    std::iter::once(run).chain(agents).collect()
 }
 
 /// Starts the bus and the agents, or calls those that join.
@@ -208,6 +234,7 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
                 Place::Local => local,
                 Place::Ssh(_) | Place::Joins => 1,
             },
+            observes: spec.place != Place::Local,
         };
         Launched::start(fleet, spec, config)
     };
@@ -320,6 +347,9 @@ struct Watcher<'a> {
     lost: &'a RefCell<Vec<String>>,
     /// When the last interval ended.
     ended: Nanos,
+    /// Agents on this machine that others than this process started.
+    neighbours: Vec<Helpers>,
+    machine: &'a str,
 }
 
 impl Watcher<'_> {
@@ -334,6 +364,13 @@ impl Watcher<'_> {
             Event::Phase(Phase::Draining | Phase::Leaving) => self.leaving.set(true),
             Event::Phase(_) => self.waited_for.store(false, Ordering::Relaxed),
             Event::Joined(number, hello) => {
+                let spec = self.fleet.specs.get(number);
+                let is_child = spec.is_none_or(|spec| spec.place == Place::Local);
+                if !is_child && hello.machine == self.machine {
+                    let process = i32::try_from(hello.process).ok();
+                    let process = process.into_iter().collect();
+                    self.neighbours.push(Helpers::new(process, 0));
+                }
                 self.hellos.insert(number, hello);
                 if self.hellos.len() == self.fleet.specs.len() && !self.quiet {
                     self.tell_parts();
