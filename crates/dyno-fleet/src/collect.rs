@@ -181,13 +181,14 @@ impl Collection {
             findings.push(Finding::of_run(Kind::Clocks, outcome, evidence.to_owned()));
         }
         let mut agents = Vec::new();
+        let division = &self.division;
         for (index, source) in self.files.into_iter().enumerate() {
             match source {
                 Some(source) => {
                     findings.extend(source.findings(merger, index));
-                    agents.push(source.report(merger, index, &self.division));
+                    agents.push(source.report(merger, index, division));
                 }
-                None => agents.extend(missing(index, &self.division)),
+                None => agents.extend(missing(index, division)),
             }
         }
         let worst = findings.iter().find(|one| one.outcome == Outcome::Refuse);
@@ -195,6 +196,7 @@ impl Collection {
             failed: worst.map(|finding| finding.evidence.clone()),
             agents,
             total: merger.total().clone(),
+            division: self.division,
             findings,
         }
     }
@@ -293,6 +295,7 @@ impl Source {
             name: head.agent.clone(),
             hello: Some(head.hello.clone()),
             fraction: division.fraction(index as u32 + 1),
+            ceiling: None,
             sums: merger.sums(index),
             apart: merger.apart(index),
             intervals: total.map(|total| total.intervals),
@@ -316,6 +319,7 @@ fn missing(index: usize, division: &Division) -> Option<AgentReport> {
         name: AgentName::new(format!("agent-{number}")).ok()?,
         hello: None,
         fraction: division.fraction(number),
+        ceiling: None,
         sums: Sums::default(),
         apart: Sums::default(),
         intervals: None,

@@ -115,8 +115,28 @@ pub struct Hello {
     pub clock_source: String,
     /// Memory that is free, in bytes.
     pub memory_bytes: u64,
-    /// Events per second at which its calibration ended; `None` without one.
-    pub capacity_per_s: Option<f64>,
+}
+
+/// What an agent can offer at most, as its calibration found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Events per second, with a core for each worker; `None` where there is no calibration.
+    pub per_s: Option<f64>,
+    /// Why there is none.
+    pub why: String,
+    /// CPU time of an event, in microseconds.
+    pub cpu_us_per_event: f64,
+    /// 99.9th percentile of the service times without a server, in milliseconds.
+    pub p999_ms: f64,
+    /// The longest time that a worker was kept from its sockets, in milliseconds.
+    pub stall_ms_max: f64,
+    /// Its sessions then.
+    pub sessions: u32,
+    /// And its workers.
+    pub workers: u32,
+    /// When it was made, in seconds since 1970.
+    pub made_unix_s: f64,
 }
 
 /// How far an agent is.
@@ -126,6 +146,10 @@ pub enum Stage {
     /// It waits for its part of the plan.
     #[default]
     Waiting,
+    /// It measures what it can offer at most.
+    Calibrating,
+    /// It knows.
+    Calibrated,
     /// Its sessions connect and prepare.
     Preparing,
     /// All of them are ready.
@@ -160,6 +184,9 @@ pub struct Pulse {
     pub unix_ns: u64,
     /// Why it failed or ended, if it did.
     pub why: String,
+    /// What it can offer at most, once it was told to find out.
+    #[serde(default)]
+    pub ceiling: Option<Ceiling>,
 }
 
 /// A question to an agent's clock.
@@ -255,6 +282,8 @@ pub struct Order {
 pub enum Task {
     /// Wait: not all are there.
     Wait,
+    /// Find out how much of this part of the plan could be done at most.
+    Calibrate(Assignment),
     /// Prepare this part of the plan.
     Prepare(Assignment),
     /// Begin at an instant of the agent's own clock.

@@ -259,7 +259,7 @@ impl Run {
                 }
                 Output::Tell(Event::Found(finding)) => self.out.findings.push(finding),
                 Output::Tell(Event::Ended(report)) => self.out.report = Some(*report),
-                Output::Tell(Event::Phase(_) | Event::Joined(..)) => {}
+                Output::Tell(Event::Phase(_) | Event::Joined(..) | Event::Divided(_)) => {}
             }
         }
         if self.coordinator.is_over() {

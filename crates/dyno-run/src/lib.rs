@@ -24,7 +24,7 @@ pub use dyno_script::Prints;
 pub use error::{Result, RunError};
 pub use explain::ALL as EXPLAIN_ALL;
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
-pub use measure::{Load, Measured, Watch, measure, measure_load};
+pub use measure::{Load, LoadEnd, Measured, Watch, measure, measure_load};
 pub use recording::{
     CollectedRun, Hidden, Recording, RemoteObserver, civil, new_name, sorted, try_file,
 };

@@ -107,10 +107,7 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     assert!(intervals.len() >= 3, "{}", intervals.len());
     // What was seen of the host until then is there as well.
     let facts = lab.dyno("show last --facts").success();
-    has(
-        &facts,
-        &["fleet.collected", "2 of 2 agents' files", "host.cpu"],
-    );
+    has(&facts, &["collected: 2 of 2 agents' files", "kernel:"]);
 }
 
 #[test]
@@ -137,7 +134,7 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
         ("fleet collect insert.lua", "this is no file of an agent"),
     ] {
         let told = lab.dyno(wrong.0);
-        assert_ne!(told.status, 0, "{}", wrong.0);
+        assert!(!told.status.success(), "{}", wrong.0);
         has(&told, &[wrong.1]);
     }
 }

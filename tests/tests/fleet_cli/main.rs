@@ -8,4 +8,5 @@ mod common;
 mod joins;
 mod losses;
 mod mistakes;
+mod searches;
 mod whole;

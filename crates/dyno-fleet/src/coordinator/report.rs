@@ -6,10 +6,10 @@ use dyno_core::interval::{ErrorsByCode, Interval};
 use super::Coordinator;
 use super::member::{Member, Total};
 use crate::clock::Relation;
-use crate::division::is_evenly_spaced;
+use crate::division::{Division, is_evenly_spaced};
 use crate::finding::{Finding, Kind};
 use crate::merge::Sums;
-use crate::message::{End, Hello};
+use crate::message::{Ceiling, End, Hello};
 use crate::names::AgentName;
 
 /// Clocks that are known worse than this are a doubt.
@@ -38,6 +38,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The agents, in their order.
     pub agents: Vec<AgentReport>,
+    /// Who had what.
+    pub division: Division,
     /// Everything that is in the record, without what holds at an instant.
     pub total: Interval,
 }
@@ -51,6 +53,8 @@ pub struct AgentReport {
     pub hello: Option<Hello>,
     /// Its part of everything.
     pub fraction: f64,
+    /// What it can offer at most; `None` where it was not asked.
+    pub ceiling: Option<Ceiling>,
     /// Its sums that are in the record.
     pub sums: Sums,
     /// What came after it was lost, which the record does not have.
@@ -96,6 +100,7 @@ impl Coordinator {
         Report {
             failed: self.failed.clone(),
             findings: self.findings.clone(),
+            division: self.config.division.clone(),
             agents: members
                 .map(|(index, member)| self.agent(index, member))
                 .collect(),
@@ -114,6 +119,7 @@ impl Coordinator {
             name: member.name.clone(),
             hello: member.hello.as_deref().cloned(),
             fraction: self.config.division.fraction(index as u32 + 1),
+            ceiling: member.pulse.ceiling.clone(),
             sums: merger.map(|merger| merger.sums(index)).unwrap_or_default(),
             apart: merger.map(|merger| merger.apart(index)).unwrap_or_default(),
             intervals: total.map(|total| total.intervals),

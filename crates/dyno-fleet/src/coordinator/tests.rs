@@ -13,6 +13,7 @@ fn config() -> FleetConfig {
         plan: "{}".to_owned(),
         agents: vec![AgentName::new("gen1").unwrap()],
         division: Division::equal(1).unwrap(),
+        calibration: Calibration::None,
         build: Build::default(),
         allow_mixed_versions: false,
         on_loss: LossPolicy::Fail,
@@ -228,7 +229,7 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
     for channel in Channel::ALL {
         bench
             .coordinator
-            .receive(&subject(channel), b"{\"v\":1,\"what\":2}", bench.now);
+            .receive(&subject(channel), b"{\"v\":2,\"what\":2}", bench.now);
         bench
             .coordinator
             .receive(&subject(channel), &[0; 20_000], bench.now);
@@ -261,7 +262,7 @@ fn another_protocol_fails_the_run() {
     let mut bench = Bench::new(config());
     let hello = message(Body::Hello(Box::default()));
     let text = String::from_utf8(hello.encode().unwrap()).unwrap();
-    let newer = text.replacen("\"v\":1", "\"v\":2", 1);
+    let newer = text.replacen("\"v\":2", "\"v\":3", 1);
     bench
         .coordinator
         .receive(&hello.subject(), newer.as_bytes(), bench.now);
@@ -269,7 +270,7 @@ fn another_protocol_fails_the_run() {
     assert_eq!(bench.kinds(), [Kind::ProtocolSkew]);
     let protocol = MessageError::Protocol {
         subject: hello.subject().to_string(),
-        theirs: 2,
+        theirs: 3,
     };
     bench.pass(SECOND);
     bench.pass(4 * SECOND);

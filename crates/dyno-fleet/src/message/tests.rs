@@ -43,7 +43,6 @@ fn bodies() -> Vec<Body> {
     let probe = Probe { burst: 1, sent: 5 };
     let hello = Hello {
         protocols: vec![PROTOCOL],
-        capacity_per_s: Some(1000.5),
         ..Hello::default()
     };
     let assignment = Assignment {
@@ -61,6 +60,10 @@ fn bodies() -> Vec<Body> {
         Body::Hello(Box::new(hello)),
         Body::Pulse(Pulse {
             late_ns: Some(-5),
+            ceiling: Some(Ceiling {
+                per_s: Some(1000.5),
+                ..Ceiling::default()
+            }),
             ..Pulse::default()
         }),
         Body::Probe(probe),
@@ -98,7 +101,7 @@ fn a_message_reads_back_where_it_belongs() {
     for body in bodies() {
         let message = message(body);
         let bytes = message.encode().unwrap();
-        assert!(bytes.starts_with(b"{\"v\":1,"));
+        assert!(bytes.starts_with(b"{\"v\":2,"));
         let subject = message.subject();
         assert_eq!(Message::decode(&subject, &bytes).unwrap(), message);
         // Nobody writes in another's name, or something else than belongs there.
@@ -121,13 +124,13 @@ fn a_message_reads_back_where_it_belongs() {
 #[test]
 fn another_protocol_is_told_before_anything_else_is_read() {
     let subject = message(Body::Pulse(Pulse::default())).subject();
-    let bytes = br#"{"v":2,"run":"r1","news":[1,2,3],"body":{"greeting":{"a":1}}}"#;
+    let bytes = br#"{"v":3,"run":"r1","news":[1,2,3],"body":{"greeting":{"a":1}}}"#;
     let error = Message::decode(&subject, bytes).unwrap_err();
     assert_eq!(
         error,
         MessageError::Protocol {
             subject: subject.to_string(),
-            theirs: 2
+            theirs: 3
         }
     );
     assert!(error.to_string().contains("run the same Dyno everywhere"));

@@ -172,6 +172,11 @@ impl Recording {
         self.context.calibration = made.map(|made| context::of(&made));
     }
 
+    /// Takes the calibration of those who made the load.
+    pub fn calibrated(&mut self, made: &Calibration) {
+        self.context.calibration = Some(context::of(made));
+    }
+
     /// The measurement begins at this instant, which may lie ahead.
     pub fn begins(&mut self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;

@@ -54,7 +54,11 @@ pub fn main(args: &[String]) -> Result<u8> {
             ));
         }
     };
+    let joined = parsed.has("join").then(|| membership.name.clone());
     serve(membership)?;
+    if let Some(name) = joined {
+        console::note(&format!("agent {name} has done its part"));
+    }
     Ok(STATUS_DONE)
 }
 
@@ -76,6 +80,7 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
     let Some(run) = await_call(&waiting, limit)? else {
         bail!("no run named the agent {name} in time");
     };
+    console::note(&format!("agent {name} takes part in the run {run}"));
     Ok(Membership {
         bus: bus.config(run, role),
         name,

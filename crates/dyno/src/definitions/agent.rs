@@ -17,6 +17,13 @@ pub(super) const AGENTS: Opt = opt(
     "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
      the names of those that join; =W after one gives it W parts",
 );
+/// What their parts go by.
+pub(super) const AGENTS_BY: Opt = opt(
+    GENERATORS,
+    "agents-by",
+    Some("WHAT"),
+    "weights: as =W says; capacity: what each can offer at most, which they measure first [weights]",
+);
 /// The bus that they join.
 pub(super) const BUS: Opt = opt(
     GENERATORS,

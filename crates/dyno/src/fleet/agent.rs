@@ -234,6 +234,5 @@ fn hello() -> Hello {
         kernel: read("/proc/sys/kernel/osrelease"),
         clock_source: read(source),
         memory_bytes: available.unwrap_or_default() * 1024,
-        capacity_per_s: None,
     }
 }

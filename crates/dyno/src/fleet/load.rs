@@ -9,10 +9,11 @@ use anyhow::{Context as _, Result};
 use dyno_core::clock::{Clock, Nanos};
 use dyno_core::redact;
 use dyno_fleet::agent::Command;
-use dyno_fleet::message::Assignment;
+use dyno_fleet::message::{Assignment, Ceiling};
 use dyno_fleet::pump::LoadReport;
 use dyno_load::{Gate, LoadError, StopLevel, StopSignal};
 use dyno_run::Sink;
+use dyno_run::calibration::Calibration;
 
 use super::bundle::Bundle;
 use super::sink::LoadSink;
@@ -162,17 +163,20 @@ pub fn start(
         stop: Arc::clone(&stop),
         password,
     });
-    let (prepare, assignments) = std::sync::mpsc::channel();
+    let (begin, works) = std::sync::mpsc::channel();
     let hears = Arc::clone(&part);
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("commands")
         .spawn(move || {
             while let Ok(command) = orders.commands.recv() {
                 match command {
+                    // The thread of the load is there until this one ends.
+                    Command::Calibrate(assignment) => {
+                        let _ = begin.send(Work::Calibrate(assignment));
+                    }
                     Command::Prepare(assignment) => {
                         (orders.prepared)(&assignment);
-                        // The thread of the load is there until this one ends.
-                        let _ = prepare.send(assignment);
+                        let _ = begin.send(Work::Load(assignment));
                     }
                     Command::Start { at } => hears.change(|state| state.start = Some(at)),
                     Command::CallOff => hears.change(|state| state.start = None),
@@ -191,15 +195,71 @@ pub fn start(
         .context("cannot start the thread that hears commands")?;
     let thread = thread("load")
         .spawn(move || {
-            while let Ok(assignment) = assignments.recv() {
-                if let Err(error) = load(&part, &assignment, conditions) {
-                    let why = redact::text(&format!("{error:#}"));
-                    part.report(LoadReport::Failed(why));
+            while let Ok(work) = works.recv() {
+                match work {
+                    Work::Calibrate(assignment) => {
+                        let ceiling = ceiling(&part, &assignment, conditions);
+                        part.report(LoadReport::Calibrated(ceiling));
+                    }
+                    Work::Load(assignment) => {
+                        if let Err(error) = load(&part, &assignment, conditions) {
+                            let why = redact::text(&format!("{error:#}"));
+                            part.report(LoadReport::Failed(why));
+                        }
+                    }
                 }
             }
         })
         .context("cannot start the thread that makes the load")?;
     Ok(Load { thread, stop })
+}
+
+/// What the thread of the load does.
+enum Work {
+    Calibrate(Assignment),
+    Load(Assignment),
+}
+
+/// What the agent can offer at most of what it was given.
+fn ceiling(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Ceiling {
+    let made = calibrated(part, assignment, conditions);
+    match made {
+        Ok(made) => Ceiling {
+            per_s: Some(made.events_per_s_max).filter(|per_s| *per_s > 0.0),
+            why: String::new(),
+            cpu_us_per_event: made.cpu_us_per_event,
+            p999_ms: made.p999_ms,
+            stall_ms_max: made.stall_ms_max,
+            sessions: made.sessions,
+            workers: made.workers,
+            made_unix_s: made.made_unix_s,
+        },
+        Err(error) => Ceiling {
+            why: redact::text(&format!("{error:#}")),
+            ..Ceiling::default()
+        },
+    }
+}
+
+fn calibrated(
+    part: &Arc<AgentLoad>,
+    assignment: &Assignment,
+    conditions: Conditions,
+) -> Result<Calibration> {
+    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
+    let place = Arc::<Mutex<Option<Calibration>>>::default();
+    let within = Within {
+        part: Some(Arc::clone(part)),
+        calibration: Some(Arc::clone(&place)),
+        ..Within::new(Arc::clone(&part.stop))
+    };
+    let file = file.display().to_string();
+    let words = ["dyno", "calibrate", "--plan", &file, "--quiet"];
+    let args = words.map(str::to_owned).to_vec();
+    run_workload(args, "calibrate", Some(&within))?;
+    drop(folder);
+    let made = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    made.context("there is no calibration")
 }
 
 /// Runs what an agent was given.

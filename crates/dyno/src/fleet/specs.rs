@@ -77,6 +77,8 @@ pub struct Fleet {
     pub orphan: Duration,
     /// What starts Dyno on other hosts.
     pub program: String,
+    /// Parts go by what each can offer at most.
+    pub by_capacity: bool,
     /// The bus that agents join; `None`: one is started for the run.
     pub bus: Option<ExternalBus>,
 }
@@ -89,7 +91,7 @@ impl Fleet {
     pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
         let Some(text) = parsed.value("agents") else {
             let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
-            let idle = idle.into_iter().chain(["orphan", "bus"]);
+            let idle = idle.into_iter().chain(["orphan", "bus", "agents-by"]);
             return match idle.into_iter().find(|name| parsed.has(name)) {
                 Some(name) => Err(usage(format!(
                     "--{name} is about the load generators of --agents, which is not given"
@@ -131,9 +133,25 @@ impl Fleet {
         }
         let bus = ExternalBus::read(parsed, "bus", ["bus-key", "bus-ca"])?;
         let specs = specs(text, bus.is_some());
+        let specs = specs.map_err(|why| usage(format!("--agents: {why}")))?;
+        let by_capacity = match parsed.value("agents-by") {
+            None | Some("weights") => false,
+            Some("capacity") => true,
+            Some(other) => {
+                return Err(usage(format!(
+                    "--agents-by: '{other}' is neither weights nor capacity"
+                )));
+            }
+        };
+        if by_capacity && specs.iter().any(|spec| spec.weight != 1) {
+            return Err(usage(
+                "--agents-by capacity: the parts are found out, and cannot be given by =W as well",
+            ));
+        }
         let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
         Ok(Some(Self {
-            specs: specs.map_err(|why| usage(format!("--agents: {why}")))?,
+            specs,
+            by_capacity,
             bus,
             on_loss,
             mixed: parsed.has("allow-mixed-versions"),
