@@ -25,12 +25,12 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno fleet keys FOLDER NAME…\n       dyno fleet collect RUN [FILE…]\n\n\
-             keys     Writes the configuration of a NATS server over which these agents join\n         \
-             runs, and keys for each of them and for who starts runs. Keys that are there\n         \
-             are kept.\n\
-             collect  Puts a run together from the files that its agents kept on their hosts,\n         \
-             where the process that started it is gone, and records it; a run that is\n         \
-             recorded is compared with them.\n{}",
+             keys     writes the configuration of a NATS server over which these agents join\n\
+             \x20        runs, and keys for each of them and for who starts runs. Keys that are\n\
+             \x20        there are kept.\n\
+             collect  puts a run together from the files that its agents kept on their hosts,\n\
+             \x20        where the process that started it is gone, and records it; a run that\n\
+             \x20        is recorded is compared with them.\n{}",
             help(FLEET, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);

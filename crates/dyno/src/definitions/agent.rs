@@ -22,7 +22,8 @@ pub(super) const AGENTS_BY: Opt = opt(
     GENERATORS,
     "agents-by",
     Some("WHAT"),
-    "weights: as =W says; capacity: what each can offer at most, which they measure first [weights]",
+    "weights: as =W says; capacity: what each can offer at most, which they measure first \
+     [weights]",
 );
 /// The bus that they join.
 pub(super) const BUS: Opt = opt(

@@ -1,7 +1,6 @@
 //! A run on agents, from their start to what they came to: the coordinator's side.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,7 +28,7 @@ use super::collect::{AGENT, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{Fleet, Place};
-use super::watcher::Watcher;
+use super::watcher::{Signals, Watcher};
 use crate::options::UsageError;
 use crate::settings::usage;
 use crate::{console, is_usage};
@@ -73,49 +72,26 @@ fn conduct(
     let division = fleet.division_of(drive)?;
     let bundle = Bundle::of(ready, plan)?;
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
-    let waited_for = Arc::new(AtomicBool::new(true));
-    let machine = machine();
+    let (machine, signals) = (machine(), Signals::default());
     observer(Progress::Facts(&facts(fleet, &run)));
-    let (mut bus, agents, server) = start(fleet, &run, ready, &waited_for)?;
+    let (mut bus, agents, server) = start(fleet, &run, ready, &signals.waited_for)?;
     let _helpers = helpers(&agents, server.as_ref());
     let (agents, server) = (RefCell::new(agents), RefCell::new(server));
     let calibration = calibration_of(fleet, ready, plan);
     let config = config(fleet, drive, (&division, calibration), run, bundle);
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
-    let leaving = Cell::new(false);
-    let lost = RefCell::new(Vec::new());
-    let wrong = RefCell::new(None);
-    let mut watcher = Watcher {
-        fleet,
-        drive,
-        quiet,
-        observer,
-        hellos: BTreeMap::new(),
-        start: 0,
-        measured_after,
-        begun: false,
-        next: 0,
-        early: BTreeMap::new(),
-        report: None,
-        leaving: &leaving,
-        waited_for: &waited_for,
-        lost: &lost,
-        ended: 0,
-        neighbours: Vec::new(),
-        machine: &machine,
-        wrong: &wrong,
-    };
+    let about = (fleet, drive, machine.as_str());
+    let mut watcher = Watcher::new(about, (quiet, observer), measured_after, &signals);
     let stop = || {
         let revived = revived(&server).map(StopRequest::Graceful);
-        let wrong = || wrong.borrow().clone().map(StopRequest::Graceful);
-        revived
-            .or_else(wrong)
-            .or_else(|| reason(fleet, ready, &leaving, (&agents, &lost)))
+        let wrong = || signals.wrong.borrow().clone().map(StopRequest::Graceful);
+        let reason = || reason(fleet, ready, &signals, &agents);
+        revived.or_else(wrong).or_else(reason)
     };
     let tell = |event| watcher.take(event);
     let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
-    waited_for.store(false, Ordering::Relaxed);
+    signals.waited_for.store(false, Ordering::Relaxed);
     let (begun, start, ended) = (watcher.begun, watcher.start, watcher.ended);
     let report = watcher.report.take();
     let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
@@ -125,27 +101,24 @@ fn conduct(
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
     let interrupted = ready.stop.level() != StopLevel::None;
-    if let Some(wrong) = wrong.take() {
+    if let Some(wrong) = signals.wrong.take() {
         return Err(usage(wrong));
     }
     if !begun {
         return Err(not_begun(&report, interrupted));
     }
-    let outcome = together(
-        &report,
-        &Known {
-            division: &report.division,
-            sessions: drive.sessions,
-            start,
-            measured: start + measured_after,
-            ended,
-            interrupted,
-            machine: &machine,
-        },
-    )?;
+    let known = Known {
+        division: &report.division,
+        sessions: drive.sessions,
+        start,
+        measured: start + measured_after,
+        ended,
+        interrupted,
+        machine: &machine,
+    };
     Ok(LoadEnd {
         calibration: ceiling(&report),
-        outcome,
+        outcome: together(&report, &known)?,
     })
 }
 
@@ -342,8 +315,8 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
 fn reason(
     fleet: &Fleet,
     ready: &Ready,
-    leaving: &Cell<bool>,
-    (agents, lost): (&RefCell<Vec<Launched>>, &RefCell<Vec<String>>),
+    signals: &Signals,
+    agents: &RefCell<Vec<Launched>>,
 ) -> Option<StopRequest> {
     match ready.stop.level() {
         StopLevel::None => {}
@@ -354,14 +327,14 @@ fn reason(
         }
     }
     // One that is lost is not to load the server any more when it wakes.
-    for name in lost.borrow_mut().drain(..) {
+    for name in signals.lost.borrow_mut().drain(..) {
         let mut agents = agents.borrow_mut();
         agents
             .iter_mut()
             .filter(|agent| agent.name == name)
             .for_each(Launched::kill);
     }
-    if leaving.get() || fleet.on_loss == LossPolicy::Degrade {
+    if signals.leaving.get() || fleet.on_loss == LossPolicy::Degrade {
         return None;
     }
     let mut agents = agents.borrow_mut();

@@ -4,10 +4,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use dyno_core::clock::Nanos;
+use dyno_core::clock::{Nanos, wall_time};
 use dyno_fleet::agent::Kept;
 use dyno_fleet::bus::{Bus, BusError, Incoming};
 use dyno_fleet::collect::{EXTENSION, FileHead, FileWriter, file_name};
@@ -106,12 +106,14 @@ impl<B: Bus> Bus for Keeping<'_, B> {
 
 /// Removes the files of runs that were long ago.
 fn remove_old(folder: &Path) {
-    let now = SystemTime::now();
+    let now = wall_time();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_file = path.extension().is_some_and(|end| end == EXTENSION);
         let changed = entry.metadata().and_then(|of| of.modified());
-        let age = changed.ok().and_then(|then| now.duration_since(then).ok());
+        let age = changed
+            .ok()
+            .and_then(|then| now.checked_sub(then.duration_since(UNIX_EPOCH).ok()?));
         if is_file && age.is_some_and(|age| age > AGE_MAX) {
             // Another agent may have removed it.
             let _ = std::fs::remove_file(path);

@@ -99,25 +99,7 @@ impl Fleet {
                 None => Ok(None),
             };
         };
-        for (other, why) in [
-            (
-                "cpu-profile",
-                "it samples this host alone: profile a run without agents",
-            ),
-            ("shard", "each agent is given its part"),
-            ("begin-at", "agents begin together"),
-            ("ladder", "steps of a ladder are runs of one load generator"),
-            (
-                "in-one-run",
-                "the ladder's steps are those of one load generator",
-            ),
-        ] {
-            if parsed.has(other) {
-                return Err(usage(format!(
-                    "--{other} means nothing with --agents: {why}"
-                )));
-            }
-        }
+        refuse_meaningless(parsed)?;
         let on_loss = match parsed.value("on-agent-loss") {
             None | Some("fail") => LossPolicy::Fail,
             Some("degrade") => LossPolicy::Degrade,
@@ -185,6 +167,30 @@ impl Fleet {
         }
         Ok(division)
     }
+}
+
+/// Refuses what a run of several load generators has no use for.
+fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
+    for (other, why) in [
+        (
+            "cpu-profile",
+            "it samples this host alone: profile a run without agents",
+        ),
+        ("shard", "each agent is given its part"),
+        ("begin-at", "agents begin together"),
+        ("ladder", "steps of a ladder are runs of one load generator"),
+        (
+            "in-one-run",
+            "the ladder's steps are those of one load generator",
+        ),
+    ] {
+        if parsed.has(other) {
+            return Err(usage(format!(
+                "--{other} means nothing with --agents: {why}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reads `local:2,ssh:gen1,ssh:me@gen2=3`; of agents that join over a bus `gen1,gen2=3`.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dyno_core::clock::Nanos;
@@ -18,35 +19,82 @@ use dyno_observe::Helpers;
 use super::specs::{Fleet, Place};
 use crate::console;
 
-/// Takes what the coordinator tells.
-pub struct Watcher<'a> {
-    pub fleet: &'a Fleet,
-    pub drive: &'a Drive,
-    pub quiet: bool,
-    pub observer: &'a mut dyn FnMut(Progress<'_>),
-    pub hellos: BTreeMap<usize, Box<Hello>>,
-    pub start: Nanos,
-    pub measured_after: Nanos,
-    pub begun: bool,
-    /// The interval that is told next, and those that came before it.
-    pub next: u64,
-    pub early: BTreeMap<u64, Interval>,
-    pub report: Option<Box<Report>>,
-    pub leaving: &'a Cell<bool>,
+/// What is known of a run on its way to those who may end it.
+pub struct Signals {
+    /// The load has ended, or is to: agents may go.
+    pub leaving: Cell<bool>,
     /// Agents are still to come.
-    pub waited_for: &'a AtomicBool,
+    pub waited_for: Arc<AtomicBool>,
     /// Agents that were lost.
-    pub lost: &'a RefCell<Vec<String>>,
-    /// When the last interval ended.
-    pub ended: Nanos,
-    /// Agents on this machine that others than this process started.
-    pub neighbours: Vec<Helpers>,
-    pub machine: &'a str,
+    pub lost: RefCell<Vec<String>>,
     /// Why the run cannot go on as it is divided.
-    pub wrong: &'a RefCell<Option<String>>,
+    pub wrong: RefCell<Option<String>>,
 }
 
-impl Watcher<'_> {
+impl Default for Signals {
+    fn default() -> Self {
+        Self {
+            leaving: Cell::new(false),
+            waited_for: Arc::new(AtomicBool::new(true)),
+            lost: RefCell::default(),
+            wrong: RefCell::default(),
+        }
+    }
+}
+
+/// Takes what the coordinator tells.
+pub struct Watcher<'a> {
+    fleet: &'a Fleet,
+    drive: &'a Drive,
+    /// The coordinator's own.
+    machine: &'a str,
+    quiet: bool,
+    observer: &'a mut dyn FnMut(Progress<'_>),
+    measured_after: Nanos,
+    signals: &'a Signals,
+    hellos: BTreeMap<usize, Box<Hello>>,
+    /// When the load begins, or began, by the coordinator's clock.
+    pub start: Nanos,
+    /// Whether it did.
+    pub begun: bool,
+    /// The interval that is told next, and those that came before it.
+    next: u64,
+    early: BTreeMap<u64, Interval>,
+    /// What came of the run.
+    pub report: Option<Box<Report>>,
+    /// When the last interval ended.
+    pub ended: Nanos,
+    /// Agents on this machine that others than this process started, and sessions elsewhere.
+    neighbours: Vec<Helpers>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Of a run, for whoever watches it.
+    pub fn new(
+        (fleet, drive, machine): (&'a Fleet, &'a Drive, &'a str),
+        (quiet, observer): (bool, &'a mut dyn FnMut(Progress<'_>)),
+        measured_after: Nanos,
+        signals: &'a Signals,
+    ) -> Self {
+        Self {
+            fleet,
+            drive,
+            machine,
+            quiet,
+            observer,
+            measured_after,
+            signals,
+            hellos: BTreeMap::new(),
+            start: 0,
+            begun: false,
+            next: 0,
+            early: BTreeMap::new(),
+            report: None,
+            ended: 0,
+            neighbours: Vec::new(),
+        }
+    }
+
     /// Takes it.
     pub fn take(&mut self, event: Event) {
         match event {
@@ -59,8 +107,8 @@ impl Watcher<'_> {
             Event::Phase(Phase::Calibrate) if !self.quiet => {
                 console::note("The agents measure what they can offer at most (calibration).");
             }
-            Event::Phase(Phase::Draining | Phase::Leaving) => self.leaving.set(true),
-            Event::Phase(_) => self.waited_for.store(false, Ordering::Relaxed),
+            Event::Phase(Phase::Draining | Phase::Leaving) => self.signals.leaving.set(true),
+            Event::Phase(_) => self.signals.waited_for.store(false, Ordering::Relaxed),
             Event::Joined(number, hello) => {
                 let spec = self.fleet.specs.get(number);
                 let is_child = spec.is_none_or(|spec| spec.place == Place::Local);
@@ -74,7 +122,7 @@ impl Watcher<'_> {
             Event::Divided(division) => self.divided(&division),
             Event::Found(finding) => {
                 if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
-                    self.lost.borrow_mut().push(agent.to_string());
+                    self.signals.lost.borrow_mut().push(agent.to_string());
                 }
                 if finding.outcome != Outcome::Pass && !self.quiet {
                     console::note(&format!("warning: {}", finding.evidence));
@@ -104,7 +152,7 @@ impl Watcher<'_> {
         let parts = 1..=division.agents();
         let wrong = parts.map(|number| division.own(self.drive, number).err());
         if let Some(error) = wrong.flatten().next() {
-            *self.wrong.borrow_mut() = Some(format!("--agents: {error}"));
+            *self.signals.wrong.borrow_mut() = Some(format!("--agents: {error}"));
             return;
         }
         let elsewhere = self.fleet.specs.iter().zip(1..);
