@@ -57,6 +57,7 @@ impl Lab {
             .env("DYNO_SERVERS", self.servers())
             .env("DYNO_SERVER_PATH", mysql_tree())
             .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("XDG_STATE_HOME", self.path("state"))
             .env_remove("DYNO_RESULTS")
             .env_remove("DYNO_TARGET");
         command

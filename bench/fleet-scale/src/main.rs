@@ -8,7 +8,7 @@ mod memory;
 mod message;
 
 use dyno_fleet::bus::simulated::Faults;
-use dyno_fleet::coordinator::{FleetConfig, Limits, LossPolicy};
+use dyno_fleet::coordinator::{Calibration, FleetConfig, Limits, LossPolicy};
 use dyno_fleet::division::Division;
 use dyno_fleet::merge::Merged;
 use dyno_fleet::message::Build;
@@ -90,6 +90,7 @@ fn scenario(
             plan: "{}".to_owned(),
             agents: names.collect::<Result<_, _>>()?,
             division: Division::equal(agents)?,
+            calibration: Calibration::None,
             build: Build::default(),
             allow_mixed_versions: false,
             on_loss: LossPolicy::Fail,

@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Interval, SparseInterval};
-use sha2::{Digest as _, Sha256};
 
 use crate::message::{
-    Assignment, Body, Echo, End, Message, MessageError, Order, PROTOCOL, Piece, Pulse, Record,
-    Stage, Task, short, split,
+    Assignment, Body, Ceiling, Echo, End, Message, MessageError, Order, PROTOCOL, Piece, Pulse,
+    Record, Stage, Task, short, split,
 };
 
 use queue::Queue;
 pub use queue::{Kept, QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX};
+pub(crate) use types::sha256;
 pub use types::{Action, AgentConfig, Command, Exit};
 
 /// An agent presents itself again after so long without an answer.
@@ -48,6 +48,7 @@ pub struct Agent {
     ending: Option<End>,
     late_ns: Option<i64>,
     why: String,
+    ceiling: Option<Ceiling>,
     /// What the load came to.
     outcome: Vec<String>,
     /// The host's civil time at instant 0 of its monotonic clock, in nanoseconds since 1970.
@@ -76,6 +77,7 @@ impl Agent {
             ending: None,
             late_ns: None,
             why: String::new(),
+            ceiling: None,
             outcome: Vec::new(),
             unix_origin_ns: i128::from(unix_ns) - i128::from(now),
             exited: false,
@@ -152,7 +154,18 @@ impl Agent {
 
     fn obey(&mut self, task: Task, now: Nanos) {
         match (task, self.stage) {
-            (Task::Prepare(assignment), Stage::Waiting) => self.prepare(assignment),
+            (Task::Calibrate(assignment), Stage::Waiting) => {
+                if let Some(assignment) = self.assigned(assignment) {
+                    self.stage = Stage::Calibrating;
+                    self.command(Command::Calibrate(assignment));
+                }
+            }
+            (Task::Prepare(assignment), Stage::Waiting | Stage::Calibrated) => {
+                if let Some(assignment) = self.assigned(assignment) {
+                    self.stage = Stage::Preparing;
+                    self.command(Command::Prepare(assignment));
+                }
+            }
             (Task::Arm { attempt, start }, Stage::Ready | Stage::Armed) => {
                 self.disarm();
                 // One that has passed cannot be kept; the coordinator sees that it is not armed.
@@ -165,12 +178,15 @@ impl Agent {
             }
             (Task::Hold, Stage::Armed) => self.disarm(),
             (Task::Stop { why }, Stage::Running) => self.stop(End::Stopped, why),
-            (Task::Stop { why }, Stage::Preparing | Stage::Ready | Stage::Armed) => {
+            (
+                Task::Stop { why },
+                Stage::Calibrating | Stage::Preparing | Stage::Ready | Stage::Armed,
+            ) => {
                 self.disarm();
                 self.stage = Stage::Ended;
                 self.command(Command::Stop { why });
             }
-            (Task::Stop { .. }, Stage::Waiting) => self.stage = Stage::Ended,
+            (Task::Stop { .. }, Stage::Waiting | Stage::Calibrated) => self.stage = Stage::Ended,
             (Task::Leave, _) => {
                 self.pulse(now);
                 self.exit(Exit::Done);
@@ -183,14 +199,24 @@ impl Agent {
         }
     }
 
-    fn prepare(&mut self, assignment: Assignment) {
+    /// A part of the run, if it is whole.
+    fn assigned(&mut self, assignment: Assignment) -> Option<Assignment> {
         self.orphan_ns = assignment.orphan_ns;
         if sha256(&assignment.plan) != assignment.plan_sha256 {
             self.fail("the plan that came is not the one that was sent");
-            return;
+            return None;
         }
-        self.stage = Stage::Preparing;
-        self.command(Command::Prepare(assignment));
+        Some(assignment)
+    }
+
+    /// What it can offer at most is known.
+    pub fn calibrated(&mut self, mut ceiling: Ceiling, now: Nanos) {
+        if self.stage == Stage::Calibrating {
+            ceiling.why = short(&ceiling.why);
+            self.ceiling = Some(ceiling);
+            self.stage = Stage::Calibrated;
+            self.pulse(now);
+        }
     }
 
     fn disarm(&mut self) {
@@ -439,6 +465,7 @@ impl Agent {
             late_ns: self.late_ns,
             unix_ns: self.unix_ns(now),
             why: self.why.clone(),
+            ceiling: self.ceiling.clone(),
         };
         self.send(Body::Pulse(pulse));
     }
@@ -465,12 +492,6 @@ impl Agent {
     fn unix_ns(&self, now: Nanos) -> u64 {
         u64::try_from(self.unix_origin_ns + i128::from(now)).unwrap_or_default()
     }
-}
-
-/// SHA-256 of a text, hexadecimal.
-pub(crate) fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

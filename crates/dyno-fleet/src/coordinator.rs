@@ -5,6 +5,7 @@
 //! bus loses, repeats or reorders does not matter. Whatever happens, a run ends: done, or failed
 //! with a finding that says why.
 
+mod calibrating;
 mod hearing;
 mod member;
 mod progress;
@@ -23,6 +24,8 @@ use crate::message::{Body, Build, Hello, Message, Order, PROTOCOL, Task, short};
 use crate::names::{AgentName, RunId};
 use member::Member;
 
+pub(crate) use member::Total;
+pub(crate) use report::judge_record;
 pub use report::{AgentReport, Report};
 
 /// What becomes of a run that loses an agent.
@@ -33,6 +36,18 @@ pub enum LossPolicy {
     Fail,
     /// The others go on with their own shares, and the finding doubts the figures.
     Degrade,
+}
+
+/// What agents find out what they can offer for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibration {
+    /// They do not.
+    #[default]
+    None,
+    /// To compare what they did with it; one that cannot tell does not matter.
+    Compared,
+    /// To be given parts in proportion to it.
+    Shares,
 }
 
 /// How long things may take.
@@ -84,8 +99,10 @@ pub struct FleetConfig {
     pub plan: String,
     /// The agents that it waits for, in the order of their shares.
     pub agents: Vec<AgentName>,
-    /// Who has what.
+    /// Who has what, unless that goes by what each can offer.
     pub division: Division,
+    /// Whether agents find out what they can offer at most before they prepare, and what for.
+    pub calibration: Calibration,
     /// The coordinator's own program.
     pub build: Build,
     /// Other programs take part, too, which is a doubt; else they are refused.
@@ -110,6 +127,8 @@ pub struct FleetConfig {
 pub enum Phase {
     /// Not all agents are there.
     Gather,
+    /// Not all have told what they can offer at most.
+    Calibrate,
     /// Not all are ready to begin.
     Ready,
     /// All are told to begin at an instant.
@@ -145,6 +164,8 @@ pub enum Event {
     Phase(Phase),
     /// An agent came, by its number from 0.
     Joined(usize, Box<Hello>),
+    /// All are there, and this is who has what.
+    Divided(Division),
     /// Something is wrong, or odd. It stands in the report, too.
     Found(Finding),
     /// An interval of all agents.

@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod bus;
 pub mod clock;
+pub mod collect;
 pub mod coordinator;
 pub mod division;
 pub mod finding;

@@ -7,6 +7,8 @@ mod outcome;
 mod parts;
 mod wire;
 
+use std::borrow::Cow;
+
 use dyno_core::clock::Nanos;
 use dyno_core::interval::SparseInterval;
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ pub use outcome::{OutcomeError, PIECES_MAX, Piece, pack, unpack};
 pub use parts::{Joiner, OPERATIONS_PER_PART_MAX, PART_BYTES_MAX, PARTS_MAX, split};
 
 /// The version of the protocol. Both sides must speak the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The largest message, in bytes: what NATS takes by default.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -105,6 +107,10 @@ pub struct Hello {
     pub protocols: Vec<u32>,
     /// The host's name.
     pub host: String,
+    /// What tells whether two processes run under the same kernel and see each other's numbers.
+    pub machine: String,
+    /// Its process number there.
+    pub process: u32,
     /// Cores that it may use.
     pub cores: u32,
     /// The kernel's release.
@@ -113,8 +119,28 @@ pub struct Hello {
     pub clock_source: String,
     /// Memory that is free, in bytes.
     pub memory_bytes: u64,
-    /// Events per second at which its calibration ended; `None` without one.
-    pub capacity_per_s: Option<f64>,
+}
+
+/// What an agent can offer at most, as its calibration found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Events per second, with a core for each worker; `None` where there is no calibration.
+    pub per_s: Option<f64>,
+    /// Why there is none.
+    pub why: String,
+    /// CPU time of an event, in microseconds.
+    pub cpu_us_per_event: f64,
+    /// 99.9th percentile of the service times without a server, in milliseconds.
+    pub p999_ms: f64,
+    /// The longest time that a worker was kept from its sockets, in milliseconds.
+    pub stall_ms_max: f64,
+    /// Its sessions then.
+    pub sessions: u32,
+    /// And its workers.
+    pub workers: u32,
+    /// When it was made, in seconds since 1970.
+    pub made_unix_s: f64,
 }
 
 /// How far an agent is.
@@ -124,6 +150,10 @@ pub enum Stage {
     /// It waits for its part of the plan.
     #[default]
     Waiting,
+    /// It measures what it can offer at most.
+    Calibrating,
+    /// It knows.
+    Calibrated,
     /// Its sessions connect and prepare.
     Preparing,
     /// All of them are ready.
@@ -158,6 +188,9 @@ pub struct Pulse {
     pub unix_ns: u64,
     /// Why it failed or ended, if it did.
     pub why: String,
+    /// What it can offer at most, once it was told to find out.
+    #[serde(default)]
+    pub ceiling: Option<Ceiling>,
 }
 
 /// A question to an agent's clock.
@@ -223,6 +256,19 @@ pub enum End {
     Failed,
 }
 
+impl End {
+    /// Why the load ended before its time; `None` where it did not.
+    pub fn early(self) -> Option<&'static str> {
+        match self {
+            Self::Completed => None,
+            Self::Stopped => Some("it was told to stop"),
+            Self::Orphaned => Some("it heard no more of the coordinator"),
+            Self::QueueFull => Some("the bus took no more of its records"),
+            Self::Failed => Some("it failed"),
+        }
+    }
+}
+
 /// What an agent is to do. Each order holds until the next; an agent follows none that is older
 /// than the last, so that orders may be lost, repeated and come in any order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -240,6 +286,8 @@ pub struct Order {
 pub enum Task {
     /// Wait: not all are there.
     Wait,
+    /// Find out how much of this part of the plan could be done at most.
+    Calibrate(Assignment),
     /// Prepare this part of the plan.
     Prepare(Assignment),
     /// Begin at an instant of the agent's own clock.
@@ -384,6 +432,14 @@ impl Message {
         }
         bounds::check_content(subject, &message.body)?;
         Ok(message)
+    }
+
+    /// The JSON of a message that may be deflated: one line.
+    ///
+    /// # Errors
+    /// It is too large, or neither.
+    pub fn plain<'a>(subject: &Subject, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, MessageError> {
+        wire::inflated(subject, bytes)
     }
 
     /// Where it is written.

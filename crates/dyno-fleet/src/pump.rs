@@ -9,7 +9,7 @@ use dyno_core::interval::Interval;
 use crate::agent::{Action, Agent, Command, Exit};
 use crate::bus::{Bus, BusError, Incoming};
 use crate::coordinator::{Coordinator, Event, Output};
-use crate::message::{End, Message};
+use crate::message::{Ceiling, End, Message};
 
 /// What the load says is looked for so often.
 const LOOK_NS: u64 = 10_000_000;
@@ -17,6 +17,8 @@ const LOOK_NS: u64 = 10_000_000;
 /// What the load says of itself.
 #[derive(Debug)]
 pub enum LoadReport {
+    /// This much could be done at most.
+    Calibrated(Ceiling),
     /// All sessions are ready.
     Prepared,
     /// They could not be prepared, or the load broke down.
@@ -145,6 +147,7 @@ fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
     loop {
         let now = Clock.now();
         match reports.try_recv() {
+            Ok(LoadReport::Calibrated(ceiling)) => agent.calibrated(ceiling, now),
             Ok(LoadReport::Prepared) => agent.prepared(now),
             Ok(LoadReport::Failed(why)) => agent.failed(&why, now),
             Ok(LoadReport::Began(at)) => agent.began(at),

@@ -267,7 +267,7 @@ impl Run {
                 Event::Interval(merged) => self.out.merged.extend(watch.told(*merged)),
                 Event::Found(finding) => self.out.findings.push(finding),
                 Event::Ended(report) => self.out.report = Some(*report),
-                Event::Phase(_) | Event::Joined(..) => {}
+                Event::Phase(_) | Event::Joined(..) | Event::Divided(_) => {}
             }
         }
         if self.coordinator.is_over() {

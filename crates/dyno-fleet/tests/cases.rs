@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
 use dyno_fleet::agent::Exit;
 use dyno_fleet::bus::simulated::Faults;
-use dyno_fleet::coordinator::{FleetConfig, Limits, LossPolicy, Report};
+use dyno_fleet::coordinator::{Calibration, FleetConfig, Limits, LossPolicy, Report};
 use dyno_fleet::division::Division;
 use dyno_fleet::finding::Kind;
 use dyno_fleet::message::{Build, End};
@@ -23,6 +23,7 @@ fn scenario() -> Scenario {
             plan: "{\"plan_version\":1}".to_owned(),
             agents: names.to_vec(),
             division: Division::equal(3).unwrap(),
+            calibration: Calibration::None,
             build: Build::default(),
             allow_mixed_versions: false,
             on_loss: LossPolicy::Fail,
@@ -99,6 +100,27 @@ fn three_agents_are_one() {
         assert_eq!(host.exit, Some(Exit::Done));
         assert!(agent.p99_ns > agent.p50_ns);
     }
+}
+
+#[test]
+fn parts_go_by_what_agents_can_offer() {
+    let mut scenario = scenario();
+    scenario.config.calibration = Calibration::Shares;
+    let out = simulate(&scenario);
+    let report = report(&out);
+    assert_eq!(report.failed, None);
+    assert_eq!(report.total, recorded(&out));
+    // The first can offer 1,000 a second, the others two and three times as much.
+    let fractions: Vec<f64> = report.agents.iter().map(|agent| agent.fraction).collect();
+    assert_eq!(fractions, [1.0 / 6.0, 2.0 / 6.0, 3.0 / 6.0]);
+    let share = report.division.share(3);
+    assert_eq!(Division::of(&share), Some(report.division.clone()));
+    let ceilings: Vec<Option<f64>> = report
+        .agents
+        .iter()
+        .map(|agent| agent.ceiling.as_ref().and_then(|ceiling| ceiling.per_s))
+        .collect();
+    assert_eq!(ceilings, [Some(1e3), Some(2e3), Some(3e3)]);
 }
 
 #[test]

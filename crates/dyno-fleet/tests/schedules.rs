@@ -10,7 +10,7 @@ use dyno_core::interval::Interval;
 use dyno_core::rand::Stream;
 use dyno_fleet::agent::Exit;
 use dyno_fleet::bus::simulated::Faults;
-use dyno_fleet::coordinator::{FleetConfig, Limits, LossPolicy};
+use dyno_fleet::coordinator::{Calibration, FleetConfig, Limits, LossPolicy};
 use dyno_fleet::division::Division;
 use dyno_fleet::finding::Kind;
 use dyno_fleet::merge::Merged;
@@ -86,6 +86,11 @@ fn draw(seed: u64) -> Scenario {
             plan: "{}".to_owned(),
             agents: names.collect(),
             division: Division::by_weights(&weights).unwrap(),
+            calibration: [
+                Calibration::None,
+                Calibration::Compared,
+                Calibration::Shares,
+            ][below(3) as usize],
             build: Build::default(),
             allow_mixed_versions: below(2) == 0,
             on_loss: if below(2) == 0 {

@@ -11,6 +11,7 @@ use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::Connector;
 use dyno_core::interval::Interval;
 use dyno_core::plan::Drive;
+use dyno_core::record::Fact;
 use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
 
@@ -74,6 +75,8 @@ pub enum Progress<'a> {
     /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals
     /// and what was recorded after the deadline add up to the run's totals.
     Interval(&'a Interval),
+    /// What is to stand beside the run's figures, at any time.
+    Facts(&'a [Fact]),
 }
 
 /// Runs.

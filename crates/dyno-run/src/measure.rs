@@ -5,6 +5,7 @@ use dyno_core::plan::Compared;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_load::{Progress, RunOutcome};
 
+use crate::calibration::Calibration;
 use crate::digests::Reader;
 use crate::error::{Context as _, Result, RunError};
 use crate::job::Ready;
@@ -24,20 +25,35 @@ pub struct Measured {
     pub disconnected: Option<String>,
 }
 
+/// What a load came to.
+pub struct LoadEnd {
+    /// Of the load itself.
+    pub outcome: RunOutcome,
+    /// What those who made it could have offered at most, where they told.
+    pub calibration: Option<Calibration>,
+}
+
 /// What makes the load of a run that is ready: it tells its progress, and what came of it.
-pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<RunOutcome> + 'a;
+pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<LoadEnd> + 'a;
 
 /// Runs the workload.
 ///
 /// # Errors
 /// What keeps it from a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
-    measure_load(ready, request, sinks, &mut |ready, observer| {
-        ready.run(observer)
-    })
+    if ready.gate.is_some() {
+        return measure_part(ready, request, sinks);
+    }
+    let own: &mut Load<'_> = &mut |ready, observer| {
+        ready.run(observer).map(|outcome| LoadEnd {
+            outcome,
+            calibration: None,
+        })
+    };
+    measured(ready, request, sinks, (true, own))
 }
 
-/// The same of a load that others make.
+/// The same of a load that others make, who calibrate for themselves.
 ///
 /// # Errors
 /// What keeps it from a result.
@@ -47,9 +63,15 @@ pub fn measure_load(
     sinks: &Sinks,
     load: &mut Load<'_>,
 ) -> Result<Measured> {
-    if ready.gate.is_some() {
-        return measure_part(ready, request, sinks);
-    }
+    measured(ready, request, sinks, (false, load))
+}
+
+fn measured(
+    ready: &mut Ready,
+    request: &RunRequest,
+    sinks: &Sinks,
+    (calibrates, load): (bool, &mut Load<'_>),
+) -> Result<Measured> {
     let drive = &ready.job.drive;
     // What other load generators do to the same rows is not known here.
     let ledger = match &drive.shard {
@@ -64,7 +86,9 @@ pub fn measure_load(
         recording.abandon(&error.chain());
         return Err(error);
     }
-    recording.calibrate(ready);
+    if calibrates {
+        recording.calibrate(ready);
+    }
     let before = Before::read(ready, ledger, sinks);
     if let Err(error) = ready.alive() {
         // A script that still runs would take a core from the measurement.
@@ -81,14 +105,20 @@ pub fn measure_load(
     if request.plan.record.statements {
         watch.digests = Reader::begin(ready);
     }
-    let outcome = load(ready, &mut |progress| watch.take(&progress));
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
+    let ended = load(ready, &mut |progress| watch.take(&progress));
+    let LoadEnd {
+        outcome,
+        calibration,
+    } = match ended {
+        Ok(ended) => ended,
         Err(error) => {
             watch.abandon(&error.chain());
             return Err(error);
         }
     };
+    if let Some(made) = calibration {
+        watch.recording.calibrated(&made);
+    }
     ready.count(&outcome.counted);
     let (summary, recorded) = watch.finish(ready, request, &outcome, before, sinks);
     let done = ready.alive().and_then(|()| match outcome.end {
@@ -165,6 +195,7 @@ impl Watch {
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);
             }
+            Progress::Facts(facts) => self.recording.facts(facts),
         }
     }
 

@@ -35,8 +35,11 @@ impl Scratch {
             .prefix(name)
             .rand_bytes(0)
             .tempdir_in(parent)?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
+        // Locked before it can be seen: a lock that nobody holds is that of a run that was killed.
+        let hidden = folder.path().join("lock.new");
+        let lock = File::create_new(&hidden)?;
         lock.lock()?;
+        fs::rename(hidden, folder.path().join(LOCK))?;
         Ok(Self {
             folder,
             swept,
@@ -146,6 +149,27 @@ fn size(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_that_are_made_at_once_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |number: u64| {
+            let made = (0..60).map(|turn| {
+                let name = format!("dyno-1-18a2b3c4d5{number:02x}{turn:04x}");
+                Scratch::make(parent.path(), &name).unwrap()
+            });
+            let made: Vec<Scratch> = made.collect();
+            assert!(
+                made.iter()
+                    .all(|scratch| scratch.path().join(LOCK).exists())
+            );
+        };
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                scope.spawn(move || make(number));
+            }
+        });
+    }
 
     #[test]
     fn folders_of_the_dead_go_and_those_of_the_living_stay() {

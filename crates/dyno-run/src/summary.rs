@@ -1,16 +1,12 @@
 //! From a run's outcome to its summary.
 
+mod usage;
 mod warnings;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
 use dyno_analysis::summarize::{self, SessionTotal};
-use dyno_core::Clock;
-use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::clock::Nanos;
 use dyno_core::db::{Family, ServerInfo};
-use dyno_core::plan::{Drive, OptionValue, Plan, Role};
+use dyno_core::plan::{Drive, OptionValue, Plan, RandPlan, Role};
 use dyno_core::redact;
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
@@ -20,6 +16,7 @@ use dyno_core::summary::{
 };
 use dyno_load::{ProcessUse, RunOutcome, ShapeFigures, TimeRange};
 
+pub use self::usage::StartReadings;
 use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
@@ -32,87 +29,6 @@ const HOST_BUSY: f64 = 0.95;
 const REACHED: f64 = 0.98;
 /// Seconds; shorter ones are no measurement that anything limits.
 const FIGURE_MIN_S: f64 = 0.5;
-
-/// Readings taken when the measurement began.
-pub struct StartReadings {
-    /// Seconds since the Unix epoch.
-    unix_s: f64,
-    usage: Arc<Usage>,
-}
-
-/// CPU times, filled in when the measurement begins.
-#[derive(Default)]
-struct Usage {
-    user_us: AtomicU64,
-    system_us: AtomicU64,
-    host_busy: AtomicU64,
-    host_total: AtomicU64,
-}
-
-impl StartReadings {
-    /// Reads CPU times at the instant `measured`, on a thread that sleeps until then.
-    pub fn at(measured: Nanos) -> Self {
-        let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
-        let usage = Arc::new(Usage::default());
-        usage.read();
-        if !wait.is_zero() {
-            let late = Arc::clone(&usage);
-            // Without the thread the figures include the warm-up, which is no reason to stop.
-            let _ = std::thread::Builder::new()
-                .name("usage".to_owned())
-                .spawn(move || {
-                    std::thread::sleep(wait);
-                    late.read();
-                });
-        }
-        Self {
-            unix_s: (wall_time() + wait).as_secs_f64(),
-            usage,
-        }
-    }
-}
-
-impl Usage {
-    fn read(&self) {
-        let usage = usage();
-        self.user_us
-            .store(micros(usage.ru_utime), Ordering::Relaxed);
-        self.system_us
-            .store(micros(usage.ru_stime), Ordering::Relaxed);
-        let (busy, total) = host_cpu().unwrap_or_default();
-        self.host_busy.store(busy, Ordering::Relaxed);
-        self.host_total.store(total, Ordering::Relaxed);
-    }
-}
-
-fn usage() -> libc::rusage {
-    // SAFETY: all-zero is a valid rusage, which the kernel then fills.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    }
-}
-
-fn micros(time: libc::timeval) -> u64 {
-    time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64
-}
-
-/// Busy and all CPU time of the host since it started, in ticks (`/proc/stat`).
-fn host_cpu() -> Option<(u64, u64)> {
-    let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    let fields: Vec<u64> = stat
-        .lines()
-        .next()?
-        .split_whitespace()
-        .skip(1)
-        .filter_map(|f| f.parse().ok())
-        .collect();
-    // user nice system idle iowait irq softirq steal (guest times are within user and nice).
-    let total: u64 = fields.iter().take(8).sum();
-    let idle = fields.get(3)? + fields.get(4)?;
-    Some((total - idle, total))
-}
 
 /// What the user asked for that shapes the summary.
 pub struct RunRequest {
@@ -128,6 +44,21 @@ pub struct RunRequest {
     pub phase: Option<PhaseOf>,
 }
 
+/// What a run is, as its summary says.
+pub struct Subject<'a> {
+    pub workload: WorkloadSummary,
+    pub target: TargetSummary,
+    /// Of the whole run.
+    pub drive: &'a Drive,
+    pub rand: RandPlan,
+    /// The names of its operations.
+    pub operations: &'a [String],
+    pub percentiles: &'a [f64],
+    pub phase: Option<PhaseOf>,
+    /// When the measurement began, in seconds since the Unix epoch.
+    pub started_unix_s: Option<f64>,
+}
+
 /// Puts a summary together.
 pub fn summarise(
     ready: &Ready,
@@ -136,18 +67,7 @@ pub fn summarise(
     request: &RunRequest,
     intervals: Vec<IntervalSummary>,
 ) -> RunSummary {
-    let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
-    let latencies = &outcome.totals.latencies;
-    let percentiles = &request.plan.record.percentiles;
-    let drive = ready.job.drive.own();
-    let open = drive.open_loop;
-    let rates = summarize::rates(&outcome.in_window(), measured_s);
-    let client = client_cost(outcome, start);
-    let mut summary = RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
-        started_unix_s: Some(start.unix_s),
-        end: outcome.end.clone(),
+    let subject = Subject {
         workload: WorkloadSummary {
             name: request.plan.workload.clone(),
             command: "run".to_owned(),
@@ -155,8 +75,53 @@ pub fn summarise(
             changed: request.changed.clone(),
         },
         target: target(ready, &request.server),
-        drive: Some(drive.clone()),
-        rand: Some(ready.job.rand.clone()),
+        drive: &ready.job.drive,
+        rand: ready.job.rand.clone(),
+        operations: &ready.description.declared.operations,
+        percentiles: &request.plan.record.percentiles,
+        phase: request.phase.clone(),
+        started_unix_s: Some(start.unix_s),
+    };
+    let client = client_cost(outcome, start.own_use());
+    let mut summary = figures(subject, outcome, client, intervals);
+    summary.endpoints = endpoints(ready, outcome);
+    summary.machine = crate::workload::machine(ready, outcome, summary.measured_s);
+    summary.limits = limits(&summary, start);
+    summary.warnings = warnings(&summary, &ready.job.drive.own(), outcome);
+    summary
+}
+
+/// The summary of a load that others made, of which nothing is known but what it came to.
+pub fn summarise_others(
+    subject: Subject<'_>,
+    outcome: &RunOutcome,
+    intervals: Vec<IntervalSummary>,
+) -> RunSummary {
+    let drive = subject.drive.own();
+    let client = client_cost(outcome, ProcessUse::default());
+    let mut summary = figures(subject, outcome, client, intervals);
+    summary.warnings = warnings(&summary, &drive, outcome);
+    summary
+}
+
+/// What the load says of itself.
+fn figures(
+    subject: Subject<'_>,
+    outcome: &RunOutcome,
+    client: ClientCost,
+    intervals: Vec<IntervalSummary>,
+) -> RunSummary {
+    let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
+    let latencies = &outcome.totals.latencies;
+    let percentiles = subject.percentiles;
+    let drive = subject.drive.own();
+    let open = drive.open_loop;
+    let rates = summarize::rates(&outcome.in_window(), measured_s);
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started_unix_s: subject.started_unix_s,
+        end: outcome.end.clone(),
         measured_s,
         elapsed_s: outcome.elapsed_ns as f64 / 1e9,
         totals: outcome.totals.counters,
@@ -176,34 +141,32 @@ pub fn summarise(
         errors: outcome.totals.errors.clone(),
         connect_errors: outcome.totals.connect_errors.clone(),
         states: Some(states(outcome)),
-        fairness: Some(summarize::fairness(&sessions(outcome, &ready.job.drive))),
-        endpoints: endpoints(ready, outcome),
+        fairness: Some(summarize::fairness(&sessions(outcome, subject.drive))),
         client: Some(client),
-        operations: operations(ready, outcome, measured_s, percentiles),
+        operations: operations(&subject, outcome, measured_s),
         statements: statements(outcome, measured_s, percentiles),
-        phase: request.phase.clone(),
         roles: roles(&drive, outcome, measured_s),
         agents: outcome.agents.clone(),
         agent_findings: outcome.agent_findings.clone(),
-        latency_limit: latency_limit(&ready.job.drive, outcome),
-        machine: crate::workload::machine(ready, outcome, measured_s),
+        latency_limit: latency_limit(subject.drive, outcome),
+        drive: Some(drive),
+        workload: subject.workload,
+        target: subject.target,
+        rand: Some(subject.rand),
+        phase: subject.phase,
         intervals,
         ..RunSummary::default()
-    };
-    summary.limits = limits(&summary, start);
-    summary.warnings = warnings(&summary, &drive, outcome);
-    summary
+    }
 }
 
 fn operations(
-    ready: &Ready,
+    subject: &Subject<'_>,
     outcome: &RunOutcome,
     measured_s: f64,
-    percentiles: &[f64],
 ) -> Vec<OperationSummary> {
-    let names = ready.description.declared.operations.iter();
-    let open = ready.job.drive.open_loop.is_some();
-    names
+    let open = subject.drive.open_loop.is_some();
+    let percentiles = subject.percentiles;
+    (subject.operations.iter())
         .enumerate()
         .map(|(number, name)| {
             let in_window = outcome.operation_in_window(number);
@@ -370,10 +333,7 @@ fn endpoints(ready: &Ready, outcome: &RunOutcome) -> Vec<EndpointSummary> {
         .collect()
 }
 
-fn client_cost(outcome: &RunOutcome, start: &StartReadings) -> ClientCost {
-    let now = usage();
-    let seconds =
-        |now: u64, then: &AtomicU64| now.saturating_sub(then.load(Ordering::Relaxed)) as f64 / 1e6;
+fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
     let counters = outcome.totals.counters;
     let cpu_us: f64 = outcome
         .workers
@@ -388,11 +348,6 @@ fn client_cost(outcome: &RunOutcome, start: &StartReadings) -> ClientCost {
         }
     };
     let queries = counters.queries();
-    let own = ProcessUse {
-        user_s: seconds(micros(now.ru_utime), &start.usage.user_us),
-        system_s: seconds(micros(now.ru_stime), &start.usage.system_us),
-        rss_max_bytes: now.ru_maxrss as u64 * 1024,
-    };
     // Where others made the load, this process only watched.
     let processes = match outcome.processes.is_empty() {
         true => std::slice::from_ref(&own),
@@ -437,21 +392,18 @@ fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
             busiest * 100.0
         ));
     }
-    if let Some((busy, total)) = host_cpu() {
-        let then = &start.usage;
-        let busy = busy.saturating_sub(then.host_busy.load(Ordering::Relaxed)) as f64;
-        let total = total.saturating_sub(then.host_total.load(Ordering::Relaxed)) as f64;
+    if let Some((share, busy)) = start.host_busy() {
         // Of a moment, or of nothing, nothing limits the figure.
         let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
         // What is served as it is offered is limited by what is offered.
         let reached = |open: &OpenLoopSummary| open.achieved_per_s >= open.offered_per_s * REACHED;
         let is_figure = is_figure && !summary.open_loop.as_ref().is_some_and(reached);
-        if total > 0.0 && busy / total >= HOST_BUSY && is_figure {
+        if share >= HOST_BUSY && is_figure {
             let own = client.map_or(0.0, |client| client.user_s + client.system_s);
             let ticks = 100.0; // USER_HZ, fixed for user space on Linux
             limits.push(format!(
                 "The CPUs of this host: {:.0} % busy, {:.0} % of that by Dyno itself.",
-                busy / total * 100.0,
+                share * 100.0,
                 (own * ticks / busy * 100.0).min(100.0)
             ));
         }

@@ -67,7 +67,8 @@ fn agents_that_join_make_one_run_and_end() {
     );
     let ended = lab.dyno(&line).success();
     has(&ended, &["agent gen2 on", "4 sessions"]);
-    gen1.finish(LIMIT).success();
+    let told = gen1.finish(LIMIT).success();
+    has(&told, &["takes part in the run r", "has done its part"]);
     gen2.finish(LIMIT).success();
     let run = last(&lab);
     assert_eq!(run["agents"][1]["sessions"], 4);
@@ -77,6 +78,10 @@ fn agents_that_join_make_one_run_and_end() {
         "agent --join {url} --name gen1 --key cert.pem --ca cert.pem --wait 2s"
     ));
     has(&wrong.failure(1), &["cert.pem"]);
+    let other = lab.dyno(&format!(
+        "agent --join {url} --name gen1 --key bus/gen2.nk --ca cert.pem --wait 60s"
+    ));
+    has(&other.failure(1), &["refused to hear of runs for gen1"]);
     let nobody = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/gen1.nk --ca cert.pem --wait 1s"
     ));

@@ -3,8 +3,10 @@
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod collects;
 mod common;
 mod joins;
 mod losses;
 mod mistakes;
+mod searches;
 mod whole;

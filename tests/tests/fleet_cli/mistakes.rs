@@ -106,6 +106,7 @@ fn passwords_reach_agents_and_nobody_else() {
     }
     let ended = run.finish(LIMIT).success();
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains(password));
+    assert!(!holds(&lab.path("state"), password));
     let kept = fs::read(lab.path("dyno.db")).unwrap();
     assert!(!String::from_utf8_lossy(&kept).contains(password));
     database.execute("DROP USER fleet@'%'");

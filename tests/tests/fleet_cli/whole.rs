@@ -110,6 +110,47 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
 }
 
 #[test]
+fn parts_may_go_by_what_each_agent_can_offer() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let options = format!("--target {} --table-size 1000 --tables 1", database.url());
+    lab.dyno(&format!("prepare oltp_point_select {options}"))
+        .success();
+    let line = format!("run oltp_point_select {options} -c 16 -t 3s --warmup 0 --agents local:2");
+    let told = lab.dyno(&format!("{line} --agents-by capacity")).success();
+    has(&told, &["The agents measure what they can offer at most"]);
+    let run = last(&lab);
+    let agents = run["agents"].as_array().unwrap();
+    let of = |name: &str| -> Vec<f64> {
+        let values = agents.iter().map(|agent| agent[name].as_f64().unwrap());
+        values.collect()
+    };
+    let (fractions, sessions) = (of("fraction"), of("sessions"));
+    // Two processes on the same cores can offer about as much as each other.
+    assert!(
+        fractions.iter().all(|share| (0.2..0.8).contains(share)),
+        "{fractions:?}"
+    );
+    assert_eq!(sessions.iter().sum::<f64>(), 16.0);
+    for (share, sessions) in fractions.iter().zip(&sessions) {
+        assert!(
+            (share * 16.0 - sessions).abs() <= 1.0,
+            "{fractions:?} {sessions:?}"
+        );
+    }
+    // What both can offer together is the run's ceiling.
+    let findings = run["findings"].as_array().unwrap();
+    let ceiling = findings
+        .iter()
+        .find(|one| one["check"] == "generator-ceiling");
+    let ceiling = ceiling.unwrap();
+    assert_ne!(ceiling["outcome"], "not_checked", "{ceiling}");
+    let wrong = format!("run oltp_point_select {options} --agents local:1=2 --agents-by capacity");
+    let wrong = lab.dyno(&wrong);
+    has(&wrong.failure(2), &["cannot be given by =W as well"]);
+}
+
+#[test]
 fn latencies_of_agents_are_merged_and_not_averaged() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
@@ -123,7 +164,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
          con:query(sysbench.tid % 4 == 0 and 'DO SLEEP(0.03)' or 'DO SLEEP(0.001)')\nend\n",
     );
     let line = format!(
-        "run {script} --target {} -c 4 -t 6s --warmup 0 --seed 3 --calibrate never \
+        "run {script} --target {} -c 8 -t 6s --warmup 0 --seed 3 --calibrate never \
          --agents local:4 --percentiles 50,90,99",
         database.url()
     );

@@ -27,6 +27,10 @@ pub struct AgentSummary {
     pub p99_ms: Option<f64>,
     /// CPU time of its process in cores; `None` where it did not tell.
     pub cpu_cores: Option<f64>,
+    /// CPU time of its whole host that was used while it was measured, in percent of all its CPUs;
+    /// `None` where the host is the coordinator's, which the run's series show, or did not tell.
+    #[serde(default)]
+    pub host_cpu_percent: Option<f64>,
     /// How long after the common instant its load began, in milliseconds.
     pub late_ms: Option<f64>,
     /// Its monotonic clock against the coordinator's; `None` where it is not known.

@@ -1,6 +1,7 @@
 //! What an agent is, and what it wants done.
 
 use dyno_core::clock::Nanos;
+use sha2::{Digest as _, Sha256};
 
 #[cfg(doc)]
 use super::Agent;
@@ -40,6 +41,9 @@ pub enum Action {
 /// What the load is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
+    /// Find out how much of this part of the plan could be done at most; answer with
+    /// [`Agent::calibrated`].
+    Calibrate(Assignment),
     /// Prepare this part of the plan; answer with [`Agent::prepared`] or [`Agent::failed`].
     Prepare(Assignment),
     /// Begin at this instant; answer with [`Agent::began`].
@@ -75,4 +79,10 @@ pub enum Exit {
     },
     /// No coordinator answered.
     NotJoined,
+}
+
+/// SHA-256 of a text, hexadecimal.
+pub(crate) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -263,14 +263,14 @@ impl Coordinator {
         self.members[member].total = Some(Total::of(&record, end));
         self.members[member].late_ns = record.late_ns;
         self.told.merge_sums(&record.interval);
-        let early = end != End::Completed && self.failed.is_none();
-        if early && !self.members[member].lost {
+        let early = end.early().filter(|_| self.failed.is_none());
+        if let Some(how) = early.filter(|_| !self.members[member].lost) {
             let name = &self.members[member].name;
-            let why = &self.members[member].pulse.why;
-            let evidence = format!(
-                "{name} ended after {} intervals: {end:?} ({why})",
-                record.seq
-            );
+            let why = match self.members[member].pulse.why.as_str() {
+                "" => String::new(),
+                why => format!(": {why}"),
+            };
+            let evidence = format!("{name} ended after {} intervals: {how}{why}", record.seq);
             let outcome = self.outcome_of_loss();
             self.find_of(Kind::AgentEndedEarly, outcome, member, evidence.clone());
             if self.config.on_loss == LossPolicy::Fail {

@@ -50,19 +50,19 @@ pub(super) struct Member {
 
 /// What an agent told of all that it measured.
 #[derive(Clone, Debug)]
-pub(super) struct Total {
-    pub(super) end: End,
-    pub(super) intervals: u64,
+pub(crate) struct Total {
+    pub(crate) end: End,
+    pub(crate) intervals: u64,
     /// How many pieces there are of what its load came to.
-    pub(super) pieces: u32,
-    pub(super) sums: Sums,
+    pub(crate) pieces: u32,
+    pub(crate) sums: Sums,
     /// Medians and 99th percentiles of service times in nanoseconds, where samples carry them.
-    pub(super) p50_ns: Option<u64>,
-    pub(super) p99_ns: Option<u64>,
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
 }
 
 impl Total {
-    pub(super) fn of(record: &Record, end: End) -> Self {
+    pub(crate) fn of(record: &Record, end: End) -> Self {
         let mut service = latency_histogram();
         record.interval.latencies.service.add_to(&mut service);
         let percentile = |percent: f64| {

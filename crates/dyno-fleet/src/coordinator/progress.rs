@@ -3,10 +3,10 @@
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
 
-use super::{Coordinator, Event, LossPolicy, Output, Phase};
+use super::{Calibration, Coordinator, Event, LossPolicy, Output, Phase};
 use crate::finding::{Finding, Kind};
 use crate::merge::{Axis, Merger};
-use crate::message::{Assignment, Body, Probe, Stage, Task};
+use crate::message::{Body, Probe, Stage, Task};
 
 /// An order that was not confirmed is told again after so long.
 const AGAIN_NS: Nanos = 250_000_000;
@@ -48,6 +48,7 @@ impl Coordinator {
         self.probe(now);
         match self.phase {
             Phase::Gather => self.gather(now),
+            Phase::Calibrate => self.calibrate(now),
             Phase::Ready => self.make_ready(now),
             Phase::Armed { attempt, start } => self.arm(attempt, start, now),
             Phase::Running => self.run(now),
@@ -179,17 +180,13 @@ impl Coordinator {
     fn gather(&mut self, now: Nanos) {
         let missing = self.names_of(|member| member.instance.is_none());
         if missing.is_empty() {
-            for index in 0..self.members.len() {
-                let assignment = Assignment {
-                    plan: self.config.plan.clone(),
-                    plan_sha256: self.plan_sha256.clone(),
-                    share: self.config.division.share(index as u32 + 1),
-                    orphan_ns: self.config.limits.orphan_ns,
-                };
-                self.order(index, Task::Prepare(assignment));
-                self.members[index].heard_at = now;
+            for member in &mut self.members {
+                member.heard_at = now;
             }
-            self.enter(Phase::Ready, now);
+            match self.config.calibration {
+                Calibration::None => self.prepare_all(now),
+                Calibration::Compared | Calibration::Shares => self.calibrate_all(now),
+            }
         } else if now.saturating_sub(self.since) > self.config.limits.gather_ns {
             let evidence = format!("{} did not come", missing.join(", "));
             self.refuse_run(Kind::AgentMissing, evidence, now);
@@ -373,12 +370,12 @@ impl Coordinator {
     }
 
     /// Something is wrong that nothing can be done about.
-    fn refuse_run(&mut self, kind: Kind, evidence: String, now: Nanos) {
+    pub(super) fn refuse_run(&mut self, kind: Kind, evidence: String, now: Nanos) {
         self.find(Finding::of_run(kind, Outcome::Refuse, evidence.clone()));
         self.fail(&evidence, now);
     }
 
-    fn names_of(&self, which: impl Fn(&super::Member) -> bool) -> Vec<String> {
+    pub(super) fn names_of(&self, which: impl Fn(&super::Member) -> bool) -> Vec<String> {
         let members = self.members.iter().filter(|member| which(member));
         members.map(|member| member.name.to_string()).collect()
     }

@@ -4,12 +4,12 @@ use dyno_core::finding::Outcome;
 use dyno_core::interval::{ErrorsByCode, Interval};
 
 use super::Coordinator;
-use super::member::Member;
+use super::member::{Member, Total};
 use crate::clock::Relation;
-use crate::division::is_evenly_spaced;
+use crate::division::{Division, is_evenly_spaced};
 use crate::finding::{Finding, Kind};
 use crate::merge::Sums;
-use crate::message::{End, Hello};
+use crate::message::{Ceiling, End, Hello};
 use crate::names::AgentName;
 
 /// Clocks that are known worse than this are a doubt.
@@ -38,6 +38,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The agents, in their order.
     pub agents: Vec<AgentReport>,
+    /// Who had what.
+    pub division: Division,
     /// Everything that is in the record, without what holds at an instant.
     pub total: Interval,
 }
@@ -51,6 +53,8 @@ pub struct AgentReport {
     pub hello: Option<Hello>,
     /// Its part of everything.
     pub fraction: f64,
+    /// What it can offer at most; `None` where it was not asked.
+    pub ceiling: Option<Ceiling>,
     /// Its sums that are in the record.
     pub sums: Sums,
     /// What came after it was lost, which the record does not have.
@@ -96,6 +100,7 @@ impl Coordinator {
         Report {
             failed: self.failed.clone(),
             findings: self.findings.clone(),
+            division: self.config.division.clone(),
             agents: members
                 .map(|(index, member)| self.agent(index, member))
                 .collect(),
@@ -114,6 +119,7 @@ impl Coordinator {
             name: member.name.clone(),
             hello: member.hello.as_deref().cloned(),
             fraction: self.config.division.fraction(index as u32 + 1),
+            ceiling: member.pulse.ceiling.clone(),
             sums: merger.map(|merger| merger.sums(index)).unwrap_or_default(),
             apart: merger.map(|merger| merger.apart(index)).unwrap_or_default(),
             intervals: total.map(|total| total.intervals),
@@ -137,27 +143,13 @@ impl Coordinator {
             if member.lost || !member.has_begun() {
                 continue;
             }
-            let name = &member.name;
-            let (kind, evidence) = match &member.total {
-                None => (
-                    Kind::IntervalsMissing,
-                    format!("the totals of {name} never came"),
-                ),
-                Some(_) if !member.holes.is_empty() => {
-                    let holes: Vec<String> = member.holes.iter().map(u64::to_string).collect();
-                    let text = format!("intervals of {name} never came: {}", holes.join(", "));
-                    (Kind::IntervalsMissing, text)
-                }
-                Some(total) => {
-                    let sums = self.merger.as_ref().map(|merger| merger.sums(index));
-                    if sums.is_none_or(|sums| sums.agrees_with(&total.sums)) {
-                        continue;
-                    }
-                    let text = format!("the intervals of {name} do not add up to its totals");
-                    (Kind::TotalsDiffer, text)
-                }
-            };
-            self.find_of(kind, Outcome::Refuse, index, evidence);
+            let sums = self.merger.as_ref().map(|merger| merger.sums(index));
+            let sums = sums.unwrap_or_default();
+            let total = member.total.as_ref();
+            if let Some((kind, evidence)) = judge_record(&member.name, total, &member.holes, &sums)
+            {
+                self.find_of(kind, Outcome::Refuse, index, evidence);
+            }
         }
         let whole = self
             .members
@@ -285,6 +277,29 @@ impl Coordinator {
             self.find_of(Kind::UnequalAgents, Outcome::Doubt, index, evidence);
         }
     }
+}
+
+/// Whether an agent's intervals are all there and add up to its totals: what is wrong, if
+/// something is.
+pub(crate) fn judge_record(
+    name: &AgentName,
+    total: Option<&Total>,
+    holes: &[u64],
+    sums: &Sums,
+) -> Option<(Kind, String)> {
+    let Some(total) = total else {
+        let text = format!("the totals of {name} never came");
+        return Some((Kind::IntervalsMissing, text));
+    };
+    if !holes.is_empty() {
+        let holes: Vec<String> = holes.iter().map(u64::to_string).collect();
+        let text = format!("intervals of {name} never came: {}", holes.join(", "));
+        return Some((Kind::IntervalsMissing, text));
+    }
+    (!sums.agrees_with(&total.sums)).then(|| {
+        let text = format!("the intervals of {name} do not add up to its totals");
+        (Kind::TotalsDiffer, text)
+    })
 }
 
 /// How late its load began, as it told in the end or meanwhile.

@@ -13,6 +13,7 @@ fn config() -> FleetConfig {
         plan: "{}".to_owned(),
         agents: vec![AgentName::new("gen1").unwrap()],
         division: Division::equal(1).unwrap(),
+        calibration: Calibration::None,
         build: Build::default(),
         allow_mixed_versions: false,
         on_loss: LossPolicy::Fail,

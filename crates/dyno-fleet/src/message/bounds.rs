@@ -2,7 +2,7 @@
 
 use super::outcome::{PIECE_BYTES_MAX, PIECES_MAX};
 use super::parts::{OPERATIONS_PER_PART_MAX, PARTS_MAX};
-use super::{Body, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
+use super::{Body, Ceiling, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
 use crate::names::{Channel, Subject};
 
 /// Endpoints, roles, protocols: lists that are short by nature.
@@ -60,18 +60,17 @@ fn check_body(body: &Body) -> Result<(), String> {
                 &build.binary_sha256,
                 &build.script_sha256,
                 &hello.host,
+                &hello.machine,
                 &hello.kernel,
                 &hello.clock_source,
             ];
             texts.into_iter().try_for_each(|text| short(text))?;
-            list("protocols", hello.protocols.len())?;
-            let sensible = |capacity: f64| capacity.is_finite() && capacity > 0.0;
-            match hello.capacity_per_s.is_none_or(sensible) {
-                true => Ok(()),
-                false => Err("its capacity is no rate".to_owned()),
-            }
+            list("protocols", hello.protocols.len())
         }
-        Body::Pulse(pulse) => short(&pulse.why),
+        Body::Pulse(pulse) => {
+            short(&pulse.why)?;
+            pulse.ceiling.as_ref().map_or(Ok(()), ceiling)
+        }
         Body::Echo(_) | Body::Probe(_) => Ok(()),
         Body::Outcome(piece) => match piece.number < PIECES_MAX {
             true if piece.text.len() <= PIECE_BYTES_MAX => Ok(()),
@@ -97,11 +96,29 @@ fn check_body(body: &Body) -> Result<(), String> {
         }
         Body::Order(order) => match &order.task {
             Task::Stop { why } | Task::Refuse { why } => short(why),
-            Task::Prepare(assignment) if !assignment.share.is_valid() => {
+            Task::Prepare(assignment) | Task::Calibrate(assignment)
+                if !assignment.share.is_valid() =>
+            {
                 Err("it has no such share of the run".to_owned())
             }
             _ => Ok(()),
         },
+    }
+}
+
+fn ceiling(ceiling: &Ceiling) -> Result<(), String> {
+    short(&ceiling.why)?;
+    let rate = |per_s: f64| per_s.is_finite() && per_s > 0.0;
+    let figure = |value: f64| value.is_finite() && value >= 0.0;
+    let others = [
+        ceiling.cpu_us_per_event,
+        ceiling.p999_ms,
+        ceiling.stall_ms_max,
+        ceiling.made_unix_s,
+    ];
+    match ceiling.per_s.is_none_or(rate) && others.into_iter().all(figure) {
+        true => Ok(()),
+        false => Err("its ceiling is no rate".to_owned()),
     }
 }
 

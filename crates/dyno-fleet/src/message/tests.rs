@@ -44,7 +44,6 @@ fn bodies() -> Vec<Body> {
     let probe = Probe { burst: 1, sent: 5 };
     let hello = Hello {
         protocols: vec![PROTOCOL],
-        capacity_per_s: Some(1000.5),
         ..Hello::default()
     };
     let assignment = Assignment {
@@ -62,6 +61,10 @@ fn bodies() -> Vec<Body> {
         Body::Hello(Box::new(hello)),
         Body::Pulse(Pulse {
             late_ns: Some(-5),
+            ceiling: Some(Ceiling {
+                per_s: Some(1000.5),
+                ..Ceiling::default()
+            }),
             ..Pulse::default()
         }),
         Body::Probe(probe),

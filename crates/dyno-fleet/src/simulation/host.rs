@@ -10,7 +10,7 @@ use super::{EPOCH_NS, HostEnd, Scenario, Setup};
 use crate::agent::{Action, Agent, AgentConfig, Command, LINGER_NS};
 use crate::bus::simulated::SimulatedBus;
 use crate::bus::{Bus as _, Incoming};
-use crate::message::{End, Hello, Message, PROTOCOL, Stage};
+use crate::message::{Ceiling, End, Hello, Message, PROTOCOL, Stage};
 
 /// How long sessions take to be ready.
 const PREPARE_NS: Nanos = 20_000_000;
@@ -69,6 +69,8 @@ pub fn recorded(load: &Load, seed: u64, agent: usize, index: u64) -> Interval {
 #[derive(Debug)]
 enum Doing {
     Nothing,
+    /// Knows its ceiling at this instant.
+    Calibrating(Nanos),
     /// Ready at this instant.
     Preparing(Nanos),
     /// Will begin at this instant, which is the second by the host's clock.
@@ -268,7 +270,10 @@ impl Host {
         }
         let work = match process.doing {
             Doing::Nothing => Nanos::MAX,
-            Doing::Preparing(at) | Doing::Waiting(at, _) | Doing::Stopping(at) => at,
+            Doing::Calibrating(at)
+            | Doing::Preparing(at)
+            | Doing::Waiting(at, _)
+            | Doing::Stopping(at) => at,
             Doing::Running(start) => self.at(start + (self.made + 1) * self.load.interval_ns),
         };
         self.at(process.agent.wakes_at()).min(work)
@@ -283,6 +288,9 @@ impl Host {
             }
             Action::Keep(kept) => {
                 let _ = self.bus.keep(&kept);
+            }
+            Action::Do(Command::Calibrate(_)) => {
+                process.doing = Doing::Calibrating(now + PREPARE_NS);
             }
             Action::Do(Command::Prepare(_)) => process.doing = Doing::Preparing(now + PREPARE_NS),
             Action::Do(Command::Start { at }) => process.doing = Doing::Waiting(self.at(at), at),
@@ -309,6 +317,14 @@ impl Host {
     fn work(&mut self, process: &mut Process, now: Nanos) {
         let local_now = self.local(now);
         match process.doing {
+            Doing::Calibrating(at) if now >= at => {
+                process.doing = Doing::Nothing;
+                let ceiling = Ceiling {
+                    per_s: Some(1e3 * (self.index + 1) as f64),
+                    ..Ceiling::default()
+                };
+                process.agent.calibrated(ceiling, self.local(now));
+            }
             Doing::Preparing(at) if now >= at => {
                 process.doing = Doing::Nothing;
                 process.agent.prepared(local_now);

@@ -9,11 +9,13 @@ use dyno_core::Clock;
 use dyno_core::interval::Interval;
 use dyno_fleet::agent::{Agent, AgentConfig, Command, Exit, LINGER_NS};
 use dyno_fleet::bus::{Bus, BusError};
-use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Report};
+use dyno_fleet::coordinator::{
+    Calibration, Coordinator, Event, FleetConfig, Limits, LossPolicy, Report,
+};
 use dyno_fleet::division::Division;
 use dyno_fleet::finding::Kind;
 use dyno_fleet::merge::Merged;
-use dyno_fleet::message::{Build, End, Hello, PROTOCOL};
+use dyno_fleet::message::{Build, Ceiling, End, Hello, PROTOCOL};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{LoadReport, coordinate, take_part, unix_ns};
 use dyno_fleet::simulation::{Load, recorded};
@@ -29,6 +31,7 @@ pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
         plan: "{\"plan_version\":1}".to_owned(),
         agents: agents.to_vec(),
         division: Division::equal(agents.len()).unwrap(),
+        calibration: Calibration::None,
         build: Build::default(),
         allow_mixed_versions: false,
         on_loss: LossPolicy::Fail,
@@ -87,6 +90,10 @@ fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sende
         let next = start.map(|start: u64| start + (made + 1) * INTERVAL);
         let wait = next.map_or(1_000_000_000, |at| at.saturating_sub(Clock.now()));
         match orders.recv_timeout(Duration::from_nanos(wait)) {
+            Ok(Command::Calibrate(_)) => {
+                let told = LoadReport::Calibrated(Ceiling::default());
+                tells.send(told).unwrap();
+            }
             Ok(Command::Prepare(_)) => tells.send(LoadReport::Prepared).unwrap(),
             Ok(Command::Start { at }) => {
                 let left = at.saturating_sub(Clock.now());
@@ -163,7 +170,7 @@ pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) ->
         }
         Event::Ended(report) => told.report = Some(*report),
         Event::Phase(phase) => println!("{phase:?}"),
-        Event::Joined(..) => {}
+        Event::Joined(..) | Event::Divided(_) => {}
     };
     coordinate(&mut coordinator, bus, event, || None).unwrap();
     told

@@ -95,6 +95,9 @@ pub struct Agents {
     /// `fail` or `degrade`: what becomes of a trial that loses one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_loss: Option<String>,
+    /// `weights`, as the hosts say, or `capacity`: what the parts go by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// How Dyno is called on other hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -115,6 +118,7 @@ impl Agents {
         let mut options = vec![("agents", self.hosts.join(","))];
         let others = [
             ("on-agent-loss", &self.on_loss),
+            ("agents-by", &self.by),
             ("agent-command", &self.command),
             ("bus", &self.bus),
             ("bus-key", &self.bus_key),

@@ -28,6 +28,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         "#service median",
         "#service p99",
         "#CPU cores",
+        "#CPU of its host",
         "#began late by",
         "#clock known to",
         "#drift",
@@ -73,6 +74,8 @@ fn cells(agent: &AgentSummary) -> Vec<String> {
         maybe(agent.p50_ms, "ms"),
         maybe(agent.p99_ms, "ms"),
         (agent.cpu_cores).map_or_else(|| "–".to_owned(), figures::significant),
+        (agent.host_cpu_percent)
+            .map_or_else(|| "–".to_owned(), |share| number::percent(share / 100.0)),
         maybe(agent.late_ms, "ms"),
         maybe(clock.map(|clock| clock.bound_ms), "ms"),
         maybe(clock.and_then(|clock| clock.drift_ppm), "ppm"),

@@ -4,7 +4,7 @@ use dyno_core::summary::{AgentSummary, RunSummary};
 
 use super::look::{Ink, columns};
 use super::page::Page;
-use crate::number::{latency, rate, thousands};
+use crate::number::{latency, percent, rate, thousands};
 
 /// The width of a column of figures.
 const WIDTH: usize = 12;
@@ -26,6 +26,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
         "events/s",
         "service p99",
         "CPU cores",
+        "host CPU",
         "clock ±",
     ];
     let heads = heads.map(str::to_owned);
@@ -54,6 +55,9 @@ fn figures(agent: &AgentSummary) -> Vec<String> {
         agent.p99_ms.map_or_else(nothing, latency),
         agent.cpu_cores.map_or_else(nothing, rate),
         agent
+            .host_cpu_percent
+            .map_or_else(nothing, |share| percent(share / 100.0)),
+        agent
             .clock
             .map_or_else(nothing, |clock| latency(clock.bound_ms)),
     ]
@@ -74,6 +78,7 @@ mod tests {
             events_per_s: 12_345.6,
             p99_ms: Some(4.25),
             cpu_cores: (!lost).then_some(0.82),
+            host_cpu_percent: (!lost).then_some(37.5),
             clock: Some(AgentClock {
                 bound_ms: 0.21,
                 ..AgentClock::default()
@@ -96,7 +101,7 @@ mod tests {
         let cells: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(
             cells,
-            ["gen1", "32", "12,346", "4.25", "ms", "0.820", "210", "µs"]
+            ["gen1", "32", "12,346", "4.25", "ms", "0.820", "38", "%"]
         );
         assert!(text.contains("a-generator-far-away"), "{text}");
         assert!(text.contains("lost while the run went on"), "{text}");

@@ -201,6 +201,20 @@ impl Results {
         read().map_err(|error| at.sqlite(error))
     }
 
+    /// The runs with this fact, the oldest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn with_fact(&self, name: &str, value: &str) -> Result<Vec<i64>, ResultsError> {
+        let read = || -> rusqlite::Result<Vec<i64>> {
+            let sql = "SELECT run_id FROM fact WHERE name = ?1 AND value = ?2 ORDER BY run_id";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let ids = statement.query_map((name, value), |row| row.get(0))?;
+            ids.collect()
+        };
+        read().map_err(|error| self.at("look for a run in").sqlite(error))
+    }
+
     /// The number of the run that is meant by `last`, by its number, or by a beginning that only
     /// its name has.
     ///

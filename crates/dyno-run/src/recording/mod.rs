@@ -1,5 +1,6 @@
 //! The record of a run while it goes on, and the verdict at its end.
 
+mod collected;
 mod context;
 mod events;
 mod head;
@@ -32,6 +33,7 @@ use dyno_observe::{Config, Cost, KnownServer, Observation, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
+pub use collected::CollectedRun;
 pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
 pub use store::{not_begun, try_file};
@@ -170,6 +172,11 @@ impl Recording {
         self.context.calibration = made.map(|made| context::of(&made));
     }
 
+    /// Takes the calibration of those who made the load.
+    pub fn calibrated(&mut self, made: &Calibration) {
+        self.context.calibration = Some(context::of(made));
+    }
+
     /// The measurement begins at this instant, which may lie ahead.
     pub fn begins(&mut self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
@@ -194,6 +201,11 @@ impl Recording {
         self.outputs.each(|sink| sink.interval(report));
         let sessions = &self.sessions;
         sessions.interval(&self.outputs, summary.at_s, interval);
+    }
+
+    /// What stands beside the figures.
+    pub fn facts(&self, facts: &[Fact]) {
+        self.outputs.each(|sink| sink.facts(facts));
     }
 
     /// The run ended before there was anything to sum up.
@@ -234,11 +246,7 @@ impl Recording {
             Arc::into_inner(self.outputs).or_failed("the record is still being written")?;
         let store = outputs.store.into_inner();
         let store = store.unwrap_or_else(PoisonError::into_inner);
-        let state = match summary.end {
-            RunEnd::Completed => RunState::Completed,
-            RunEnd::Interrupted => RunState::Interrupted,
-            RunEnd::Failed(_) => RunState::Failed,
-        };
+        let state = state_of(&summary.end);
         let shares = shares(outcome);
         let totals = &outcome.totals;
         let operations = with_event(&self.operations, &totals.latencies, &totals.operations);
@@ -448,6 +456,15 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
         (rank, finding.number)
     });
     findings
+}
+
+/// How the record says that the run ended.
+fn state_of(end: &RunEnd) -> RunState {
+    match end {
+        RunEnd::Completed => RunState::Completed,
+        RunEnd::Interrupted => RunState::Interrupted,
+        RunEnd::Failed(_) => RunState::Failed,
+    }
 }
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {

@@ -338,7 +338,9 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 21] = [
+const MOVING_FACTS: [&str; 23] = [
+    "fleet.run",
+    "fleet.collected",
     "host.others.top",
     "host.boot_id",
     "client.pid",

@@ -9,7 +9,7 @@ use dyno_fleet::names::{AgentName, RunId};
 
 use super::target::Password;
 use crate::definitions::AGENT;
-use crate::fleet::{ExternalBus, LaunchConfig, Membership, observe, serve};
+use crate::fleet::{Conditions, ExternalBus, LaunchConfig, Membership, observe, print, serve};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
@@ -32,6 +32,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     if let Some(word) = parsed.words.first() {
         return Err(usage(format!("unexpected argument '{word}'")));
     }
+    if let Some(word) = parsed.value("print-file") {
+        print(word)?;
+        return Ok(STATUS_DONE);
+    }
     if parsed.has("observe") {
         observe()?;
         return Ok(STATUS_DONE);
@@ -50,7 +54,11 @@ pub fn main(args: &[String]) -> Result<u8> {
             ));
         }
     };
+    let joined = parsed.has("join").then(|| membership.name.clone());
     serve(membership)?;
+    if let Some(name) = joined {
+        console::note(&format!("agent {name} has done its part"));
+    }
     Ok(STATUS_DONE)
 }
 
@@ -72,11 +80,15 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
     let Some(run) = await_call(&waiting, limit)? else {
         bail!("no run named the agent {name} in time");
     };
+    console::note(&format!("agent {name} takes part in the run {run}"));
     Ok(Membership {
         bus: bus.config(run, role),
         name,
         password: Password::Own,
-        sharing: 1,
+        conditions: Conditions {
+            sharing: 1,
+            observes: true,
+        },
         linger_ns: LINGER_NS,
     })
 }

@@ -1,19 +1,38 @@
 //! `dyno calibrate`: how much the client could do alone.
 
+use std::sync::PoisonError;
+
 use anyhow::Result;
 use dyno_core::plan::OptionValue;
 use dyno_core::units;
 
+use super::within::Within;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, signals};
 use dyno_run::Job;
 use dyno_run::calibration::{self, Calibration};
 
-/// Makes a calibration of the job, keeps it for the runs to come, and prints it.
+/// Makes a calibration of the job, keeps it for the runs to come, and prints it. Where it is a part
+/// of something larger, one that is kept does as well, and nothing is printed.
 ///
 /// # Errors
 /// A script or target that cannot be calibrated.
-pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
+pub fn main(
+    job: &Job,
+    options: &[(String, OptionValue)],
+    parsed: &Parsed,
+    within: Option<&Within>,
+) -> Result<u8> {
+    if let Some((within, place)) =
+        within.and_then(|within| Some((within, within.calibration.as_ref()?)))
+    {
+        let made = match calibration::kept(job, options) {
+            Some(kept) => kept,
+            None => calibration::make(job, options, &within.stop, &crate::notices::quiet())?,
+        };
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        return Ok(STATUS_DONE);
+    }
     let stop = signals::install()?;
     let made = calibration::make(job, options, &stop, &crate::notices::quiet())?;
     if parsed.has("json") {

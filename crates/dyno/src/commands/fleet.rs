@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use dyno_core::summary::RunEnd;
 use dyno_fleet::names::AgentName;
 use dyno_fleet::server::{COORDINATOR, ServerFiles};
 
 use crate::definitions::FLEET;
+use crate::fleet::{Collected, collect};
 use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::output::Output;
 use crate::settings::usage;
-use crate::{STATUS_DONE, console};
+use crate::{STATUS_DONE, STATUS_FAILED, console};
 
 /// Does what the action says.
 ///
@@ -21,9 +24,13 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, FLEET, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno fleet keys FOLDER NAME…\n\n\
-             Writes the configuration of a NATS server over which these agents join runs, and\n\
-             keys for each of them and for who starts runs. Keys that are there are kept.\n{}",
+            "Usage: dyno fleet keys FOLDER NAME…\n       dyno fleet collect RUN [FILE…]\n\n\
+             keys     writes the configuration of a NATS server over which these agents join\n\
+             \x20        runs, and keys for each of them and for who starts runs. Keys that are\n\
+             \x20        there are kept.\n\
+             collect  puts a run together from the files that its agents kept on their hosts,\n\
+             \x20        where the process that started it is gone, and records it; a run that\n\
+             \x20        is recorded is compared with them.\n{}",
             help(FLEET, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -34,8 +41,27 @@ pub fn main(args: &[String]) -> Result<u8> {
         ["keys", ..] => Err(usage(
             "dyno fleet keys needs a folder and the names of agents",
         )),
-        [other, ..] => Err(usage(format!("unknown action '{other}'; there is keys"))),
-        [] => Err(usage("dyno fleet needs an action: keys")),
+        ["collect", words @ ..] => collected(&parsed, words),
+        [other, ..] => Err(usage(format!(
+            "unknown action '{other}'; there are keys and collect"
+        ))),
+        [] => Err(usage("dyno fleet needs an action: keys or collect")),
+    }
+}
+
+/// Puts a run together from what its agents kept.
+fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
+    match collect(parsed, words)? {
+        Collected::Recorded(summary) => {
+            let whole = summary.end == RunEnd::Completed;
+            Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+            Ok(if whole { STATUS_DONE } else { STATUS_FAILED })
+        }
+        Collected::Same(told) => {
+            console::out(&format!("{told}\n"));
+            Ok(STATUS_DONE)
+        }
+        Collected::Differs(how) => bail!("the agents' files are not what is recorded of {how}"),
     }
 }
 

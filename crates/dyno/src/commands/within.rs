@@ -1,10 +1,11 @@
 //! Runs that are a part of something larger: an experiment, a search.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use dyno_core::plan::{Plan, RecordPlan};
 use dyno_load::StopSignal;
+use dyno_run::calibration::Calibration;
 
 use super::plans;
 use super::target::Password;
@@ -26,6 +27,8 @@ pub struct Within {
     pub plans_only: bool,
     /// The run is the part that an agent makes of one.
     pub part: Option<Arc<AgentLoad>>,
+    /// Where a calibration goes that is wanted in place of a run.
+    pub calibration: Option<Arc<Mutex<Option<Calibration>>>>,
 }
 
 impl Within {
@@ -37,6 +40,7 @@ impl Within {
             kept: Kept::default(),
             plans_only: false,
             part: None,
+            calibration: None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The options about load generators: those of runs, of `dyno agent` and of `dyno fleet`.
 
+use super::results::{HELP, JSON, NO_COLOR, RESULTS, VERBOSE};
 use super::{opt, short};
 use crate::options::Opt;
 
 const GENERATORS: &str = "Load generators, and the server's host";
 const HOW: &str = "How it is told of a run";
-const KEYS: &str = "A bus of one's own";
+const KEYS: &str = "keys: a bus of one's own";
+const COLLECT: &str = "collect: a run from its agents' own files";
 
 /// The load generators of a run.
 pub(super) const AGENTS: Opt = opt(
@@ -14,6 +16,14 @@ pub(super) const AGENTS: Opt = opt(
     Some("LIST"),
     "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
      the names of those that join; =W after one gives it W parts",
+);
+/// What their parts go by.
+pub(super) const AGENTS_BY: Opt = opt(
+    GENERATORS,
+    "agents-by",
+    Some("WHAT"),
+    "weights: as =W says; capacity: what each can offer at most, which they measure first \
+     [weights]",
 );
 /// The bus that they join.
 pub(super) const BUS: Opt = opt(
@@ -118,6 +128,12 @@ pub const AGENT: &[Opt] = &[
         None,
         "observe the server on this host, told by standard input: --server-agent starts it so",
     ),
+    opt(
+        HOW,
+        "print-file",
+        Some("RUN.NAME"),
+        "print what an agent of this host kept of a run: `dyno fleet collect` asks for it so",
+    ),
     short('h', opt(HOW, "help", None, "this text")),
 ];
 
@@ -136,5 +152,15 @@ pub const FLEET: &[Opt] = &[
         "its certificate, without which it is for this host only",
     ),
     opt(KEYS, "tls-key", Some("FILE"), "the certificate's key"),
-    short('h', opt(KEYS, "help", None, "this text")),
+    opt(
+        COLLECT,
+        "agent-command",
+        Some("COMMAND"),
+        "how Dyno is called on the hosts of ssh agents [dyno]",
+    ),
+    RESULTS,
+    JSON,
+    VERBOSE,
+    NO_COLOR,
+    HELP,
 ];

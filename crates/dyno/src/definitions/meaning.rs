@@ -5,13 +5,14 @@ use crate::options::Opt;
 
 /// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that
 /// make, check or drop tables have no use for them.
-const OF_RUNS: [&str; 34] = [
+const OF_RUNS: [&str; 35] = [
     "cpu-profile",
     "server-agent",
     "agents",
     "bus",
     "bus-key",
     "bus-ca",
+    "agents-by",
     "on-agent-loss",
     "allow-mixed-versions",
     "orphan",

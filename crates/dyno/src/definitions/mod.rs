@@ -214,6 +214,7 @@ pub const RUN: &[Opt] = &[
     agent::BUS,
     agent::BUS_KEY,
     agent::BUS_CA,
+    agent::AGENTS_BY,
     agent::ON_AGENT_LOSS,
     agent::ALLOW_MIXED_VERSIONS,
     agent::ORPHAN,

@@ -5,13 +5,13 @@ use crate::options::Opt;
 
 const GROUP: &str = "Options";
 
-const RESULTS: Opt = opt(
+pub(super) const RESULTS: Opt = opt(
     GROUP,
     "results",
     Some("FILE"),
     "the results file; also $DYNO_RESULTS [dyno.db]",
 );
-const JSON: Opt = bare(opt(
+pub(super) const JSON: Opt = bare(opt(
     GROUP,
     "json",
     Some("FILE"),
@@ -57,13 +57,13 @@ const BASE: Opt = opt(
          first]",
 );
 const REPLACE: Opt = opt(GROUP, "force", None, "replace a file that is there already");
-const NO_COLOR: Opt = opt(
+pub(super) const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
     None,
     "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
 );
-const VERBOSE: Opt = short(
+pub(super) const VERBOSE: Opt = short(
     'v',
     opt(
         GROUP,
@@ -73,7 +73,7 @@ const VERBOSE: Opt = short(
          $DYNO_VERBOSE",
     ),
 );
-const HELP: Opt = short('h', opt(GROUP, "help", None, "this text"));
+pub(super) const HELP: Opt = short('h', opt(GROUP, "help", None, "this text"));
 
 /// The options of `dyno show`.
 pub const SHOW: &[Opt] = &[

@@ -1,6 +1,7 @@
 //! What an agent is told when it is started, over its standard input, and its life.
 
 use std::io::Read as _;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -8,14 +9,15 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::{Clock, Secret};
 use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
-use dyno_fleet::message::{Build, Hello, PROTOCOL};
+use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{take_part, unix_ns};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::load;
+use super::kept::{Keeping, KeptFile};
+use super::load::{self, Conditions, Orders};
 use crate::commands::Password;
 
 /// A configuration is shorter.
@@ -43,6 +45,8 @@ pub struct LaunchConfig {
     pub password: Option<String>,
     /// How many agents of the run share this host's cores.
     pub sharing: u32,
+    /// Whether the agent observes its host: the coordinator observes its own.
+    pub observes: bool,
 }
 
 impl LaunchConfig {
@@ -95,8 +99,8 @@ pub struct Membership {
     pub name: AgentName,
     /// Where the target's password comes from.
     pub password: Password,
-    /// How many agents of the run share this host's cores.
-    pub sharing: u32,
+    /// How its load is made.
+    pub conditions: Conditions,
     /// See [`AgentConfig::linger_ns`].
     pub linger_ns: u64,
 }
@@ -115,7 +119,10 @@ impl From<LaunchConfig> for Membership {
             },
             name: config.name,
             password: Password::Given(config.password.map(Secret::new)),
-            sharing: config.sharing,
+            conditions: Conditions {
+                sharing: config.sharing,
+                observes: config.observes,
+            },
             // The bus goes with who started both.
             linger_ns: LINGER_NS / 10,
         }
@@ -128,19 +135,29 @@ impl From<LaunchConfig> for Membership {
 /// The bus cannot be reached; the coordinator does not want this agent, or is gone.
 pub fn serve(membership: Membership) -> Result<()> {
     let run = membership.bus.run.clone();
-    let mut bus = NatsBus::connect(membership.bus)?;
+    let (name, hello) = (membership.name, hello());
+    let file = Arc::<KeptFile>::default();
+    let mut bus = Keeping::new(NatsBus::connect(membership.bus)?, &file);
     let config = AgentConfig {
-        run,
-        name: membership.name,
+        run: run.clone(),
+        name: name.clone(),
         instance: instance(),
-        hello: hello(),
+        hello: hello.clone(),
         linger_ns: membership.linger_ns,
         join_ns: u64::try_from(JOIN.as_nanos()).unwrap_or(u64::MAX),
     };
     let mut agent = Agent::new(config, Clock.now(), unix_ns());
     let (command, commands) = channel();
     let (report, reports) = channel();
-    let load = load::start(commands, report, membership.password, membership.sharing)?;
+    let begins = Arc::clone(&file);
+    let prepared = move |assignment: &Assignment| {
+        begins.begin(&run, &name, hello.clone(), assignment);
+    };
+    let orders = Orders {
+        commands,
+        prepared: Box::new(prepared),
+    };
+    let load = load::start(orders, report, membership.password, membership.conditions)?;
     let exit = take_part(&mut agent, &mut bus, &command, &reports)?;
     // Whatever was sent last is to reach the bus.
     drop(bus);
@@ -188,6 +205,13 @@ pub fn build() -> Build {
     }
 }
 
+/// The kernel that this process runs under, and the numbers that it gives to processes here.
+pub fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), numbers.display())
+}
+
 /// What an agent says of itself.
 fn hello() -> Hello {
     let read = |path: &str| {
@@ -204,10 +228,11 @@ fn hello() -> Hello {
         build: build(),
         protocols: vec![PROTOCOL],
         host: read("/proc/sys/kernel/hostname"),
+        machine: machine(),
+        process: std::process::id(),
         cores: dyno_run::cores(),
         kernel: read("/proc/sys/kernel/osrelease"),
         clock_source: read(source),
         memory_bytes: available.unwrap_or_default() * 1024,
-        capacity_per_s: None,
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use super::load::Conditions;
 use crate::settings::usage;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::clock::wall_time;
@@ -115,14 +116,26 @@ impl Bundle {
         Ok(())
     }
 
+    /// The plan that one holds.
+    ///
+    /// # Errors
+    /// It is no bundle.
+    pub fn plan_of(text: &str) -> Result<Plan> {
+        Ok(Self::read(text)?.plan)
+    }
+
+    fn read(text: &str) -> Result<Self> {
+        serde_json::from_str(text)
+            .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))
+    }
+
     /// Unpacks one into a folder: the plan's file for an agent with this part of the run. The
     /// folder goes with what is returned.
     ///
     /// # Errors
     /// It is no bundle, or files cannot be written.
-    pub fn unpack(text: &str, share: Shard, sharing: u32) -> Result<(Scratch, PathBuf)> {
-        let mut bundle: Self = serde_json::from_str(text)
-            .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))?;
+    pub fn unpack(text: &str, share: Shard, conditions: Conditions) -> Result<(Scratch, PathBuf)> {
+        let mut bundle = Self::read(text)?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
             .context("cannot make a folder for the plan")?;
@@ -141,10 +154,11 @@ impl Bundle {
         if let Some(script) = &bundle.script {
             bundle.plan.workload = folder.path().join(script).display().to_string();
         }
-        let cores = dyno_run::cores() / sharing.max(1);
+        let cores = dyno_run::cores() / conditions.sharing.max(1);
         let workers = bundle.workers.unwrap_or(cores).max(1);
         bundle.plan.drive.workers = workers.min(bundle.plan.drive.sessions);
         bundle.plan.drive.shard = Some(share);
+        bundle.plan.record.observe = conditions.observes;
         let file = folder.path().join("plan.json");
         fs::write(&file, serde_json::to_string(&bundle.plan)?)
             .with_context(|| format!("cannot write {}", file.display()))?;

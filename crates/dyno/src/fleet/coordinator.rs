@@ -1,34 +1,36 @@
 //! A run on agents, from their start to what they came to: the coordinator's side.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use dyno_core::clock::{Clock, Nanos};
-use dyno_core::finding::Outcome;
-use dyno_core::interval::Interval;
-use dyno_core::plan::{Arrivals, Division, Drive, Plan};
-use dyno_core::units::human_number;
+use dyno_core::clock::Clock;
+use dyno_core::plan::{Arrivals, Calibrate, Division, Drive, Plan};
+use dyno_core::record::Fact;
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
-use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Limits, LossPolicy, Phase, Report};
-use dyno_fleet::finding::Kind;
-use dyno_fleet::message::{Hello, PROTOCOL};
+use dyno_fleet::coordinator::{
+    Calibration as Calibrates, Coordinator, FleetConfig, Limits, LossPolicy, Report,
+};
+use dyno_fleet::message::PROTOCOL;
 use dyno_fleet::names::RunId;
 use dyno_fleet::pump::{StopRequest, coordinate, unix_ns};
 use dyno_fleet::server::Server;
-use dyno_load::{Progress, RunOutcome, StopLevel};
+use dyno_load::{Progress, StopLevel};
 use dyno_observe::Helpers;
-use dyno_run::{Ready, RunError};
+use dyno_run::calibration::{self, Calibration};
+use dyno_run::{LoadEnd, Ready, RunError};
 
-use super::agent::{LaunchConfig, build};
+use super::agent::{LaunchConfig, build, machine};
 use super::bundle::Bundle;
+use super::collect::{AGENT, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{Fleet, Place};
+use super::watcher::{Signals, Watcher};
 use crate::options::UsageError;
+use crate::settings::usage;
 use crate::{console, is_usage};
 
 /// How long agents may take to become ready beyond the time for connecting.
@@ -46,7 +48,7 @@ pub fn run_on_agents(
     quiet: bool,
     ready: &Ready,
     observer: &mut dyn FnMut(Progress<'_>),
-) -> Result<RunOutcome, RunError> {
+) -> Result<LoadEnd, RunError> {
     conduct(fleet, plan, quiet, ready, observer).map_err(|error| {
         match error.downcast::<RunError>() {
             Ok(error) => error,
@@ -65,45 +67,31 @@ fn conduct(
     quiet: bool,
     ready: &Ready,
     observer: &mut dyn FnMut(Progress<'_>),
-) -> Result<RunOutcome> {
+) -> Result<LoadEnd> {
     let drive = &ready.job.drive;
     let division = fleet.division_of(drive)?;
     let bundle = Bundle::of(ready, plan)?;
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
-    let waited_for = Arc::new(AtomicBool::new(true));
-    let (mut bus, agents, server) = start(fleet, &run, ready, &waited_for)?;
-    let _helpers = helpers(fleet, &division, drive, &agents, server.as_ref());
+    let (machine, signals) = (machine(), Signals::default());
+    observer(Progress::Facts(&facts(fleet, &run)));
+    let (mut bus, agents, server) = start(fleet, &run, ready, &signals.waited_for)?;
+    let _helpers = helpers(&agents, server.as_ref());
     let (agents, server) = (RefCell::new(agents), RefCell::new(server));
-    let config = config(fleet, drive, &division, run, bundle);
+    let calibration = calibration_of(fleet, ready, plan);
+    let config = config(fleet, drive, (&division, calibration), run, bundle);
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
-    let leaving = Cell::new(false);
-    let lost = RefCell::new(Vec::new());
-    let mut watcher = Watcher {
-        fleet,
-        division: &division,
-        drive,
-        quiet,
-        observer,
-        hellos: BTreeMap::new(),
-        start: 0,
-        measured_after,
-        begun: false,
-        next: 0,
-        early: BTreeMap::new(),
-        report: None,
-        leaving: &leaving,
-        waited_for: &waited_for,
-        lost: &lost,
-        ended: 0,
-    };
+    let about = (fleet, drive, machine.as_str());
+    let mut watcher = Watcher::new(about, (quiet, observer), measured_after, &signals);
     let stop = || {
         let revived = revived(&server).map(StopRequest::Graceful);
-        revived.or_else(|| reason(fleet, ready, &leaving, (&agents, &lost)))
+        let wrong = || signals.wrong.borrow().clone().map(StopRequest::Graceful);
+        let reason = || reason(fleet, ready, &signals, &agents);
+        revived.or_else(wrong).or_else(reason)
     };
     let tell = |event| watcher.take(event);
     let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
-    waited_for.store(false, Ordering::Relaxed);
+    signals.waited_for.store(false, Ordering::Relaxed);
     let (begun, start, ended) = (watcher.begun, watcher.start, watcher.ended);
     let report = watcher.report.take();
     let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
@@ -113,20 +101,89 @@ fn conduct(
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
     let interrupted = ready.stop.level() != StopLevel::None;
+    if let Some(wrong) = signals.wrong.take() {
+        return Err(usage(wrong));
+    }
     if !begun {
         return Err(not_begun(&report, interrupted));
     }
-    together(
-        &report,
-        &Known {
-            division: &division,
-            sessions: drive.sessions,
-            start,
-            measured: start + measured_after,
-            ended,
-            interrupted,
-        },
-    )
+    let known = Known {
+        division: &report.division,
+        sessions: drive.sessions,
+        start,
+        measured: start + measured_after,
+        ended,
+        interrupted,
+        machine: &machine,
+    };
+    Ok(LoadEnd {
+        calibration: ceiling(&report),
+        outcome: together(&report, &known)?,
+    })
+}
+
+/// What all agents together could have offered: as much as the one allows that comes first to its
+/// end, each with its part; `None` where one did not tell.
+fn ceiling(report: &Report) -> Option<Calibration> {
+    let mut whole = Calibration {
+        events_per_s_max: f64::INFINITY,
+        cpu_us_per_event: 0.0,
+        events_per_s: 0.0,
+        stall_ms_max: 0.0,
+        p999_ms: 0.0,
+        sessions: 0,
+        workers: 0,
+        transport: "each agent's own".to_owned(),
+        made_unix_s: f64::INFINITY,
+    };
+    for agent in &report.agents {
+        let own = agent.ceiling.as_ref()?;
+        let per_s = own.per_s.filter(|_| agent.fraction > 0.0)?;
+        whole.events_per_s_max = whole.events_per_s_max.min(per_s / agent.fraction);
+        whole.cpu_us_per_event += own.cpu_us_per_event * agent.fraction;
+        whole.stall_ms_max = whole.stall_ms_max.max(own.stall_ms_max);
+        whole.p999_ms = whole.p999_ms.max(own.p999_ms);
+        whole.sessions += own.sessions;
+        whole.workers += own.workers;
+        whole.made_unix_s = whole.made_unix_s.min(own.made_unix_s);
+    }
+    (!report.agents.is_empty()).then_some(whole)
+}
+
+/// Whether agents calibrate, and what for.
+fn calibration_of(fleet: &Fleet, ready: &Ready, plan: &Plan) -> Calibrates {
+    let job = &ready.job;
+    let possible = calibration::obstacle(job.target.as_ref()).is_none();
+    // A script of the user's own may do what must not be done twice.
+    let wanted = match plan.record.calibrate {
+        Calibrate::Never => false,
+        Calibrate::Auto => job.work.is_builtin(),
+        Calibrate::Always => true,
+    };
+    match (fleet.by_capacity, possible && wanted) {
+        (true, _) => Calibrates::Shares,
+        (false, true) => Calibrates::Compared,
+        (false, false) => Calibrates::None,
+    }
+}
+
+/// Who makes the load, as the record has it: enough to collect the run from the agents' own files.
+fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
+    let fact = |name: String, value: String| Fact {
+        name,
+        value,
+        source: "--agents".to_owned(),
+    };
+    let agents = fleet.specs.iter().map(|spec| {
+        let place = match &spec.place {
+            Place::Local => "local".to_owned(),
+            Place::Ssh(host) => format!("ssh:{host}"),
+            Place::Joins => "joins".to_owned(),
+        };
+        fact(format!("{AGENT}{}", spec.name), place)
+    });
+    let run = fact(RUN.to_owned(), run.to_string());
+    std::iter::once(run).chain(agents).collect()
 }
 
 /// Starts the bus and the agents, or calls those that join.
@@ -149,21 +206,11 @@ fn start(
     Ok((bus, agents, Some(server)))
 }
 
-/// What of the run's load generators the observers are to know.
-fn helpers(
-    fleet: &Fleet,
-    division: &Division,
-    drive: &Drive,
-    agents: &[Launched],
-    server: Option<&Server>,
-) -> Helpers {
+/// The processes of the run's load generators, as the observers are to know them.
+fn helpers(agents: &[Launched], server: Option<&Server>) -> Helpers {
     let processes = agents.iter().map(Launched::process_id);
     let server = server.and_then(Server::process_id);
-    let processes = processes.chain(server).collect();
-    let elsewhere = fleet.specs.iter().zip(1..);
-    let elsewhere = elsewhere.filter(|(spec, _)| spec.place != Place::Local);
-    let sessions = elsewhere.map(|(_, number)| division.count(number, drive.sessions.into()));
-    Helpers::new(processes, sessions.sum::<u64>() as u32)
+    Helpers::new(processes.chain(server).collect(), 0)
 }
 
 /// How the coordinator reaches the bus.
@@ -208,6 +255,7 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
                 Place::Local => local,
                 Place::Ssh(_) | Place::Joins => 1,
             },
+            observes: spec.place != Place::Local,
         };
         Launched::start(fleet, spec, config)
     };
@@ -217,7 +265,7 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
 fn config(
     fleet: &Fleet,
     drive: &Drive,
-    division: &Division,
+    (division, calibration): (&Division, Calibrates),
     run: RunId,
     plan: String,
 ) -> FleetConfig {
@@ -231,6 +279,7 @@ fn config(
         plan,
         agents: fleet.names(),
         division: division.clone(),
+        calibration,
         build: build(),
         allow_mixed_versions: fleet.mixed,
         on_loss: fleet.on_loss,
@@ -266,8 +315,8 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
 fn reason(
     fleet: &Fleet,
     ready: &Ready,
-    leaving: &Cell<bool>,
-    (agents, lost): (&RefCell<Vec<Launched>>, &RefCell<Vec<String>>),
+    signals: &Signals,
+    agents: &RefCell<Vec<Launched>>,
 ) -> Option<StopRequest> {
     match ready.stop.level() {
         StopLevel::None => {}
@@ -278,14 +327,14 @@ fn reason(
         }
     }
     // One that is lost is not to load the server any more when it wakes.
-    for name in lost.borrow_mut().drain(..) {
+    for name in signals.lost.borrow_mut().drain(..) {
         let mut agents = agents.borrow_mut();
         agents
             .iter_mut()
             .filter(|agent| agent.name == name)
             .for_each(Launched::kill);
     }
-    if leaving.get() || fleet.on_loss == LossPolicy::Degrade {
+    if signals.leaving.get() || fleet.on_loss == LossPolicy::Degrade {
         return None;
     }
     let mut agents = agents.borrow_mut();
@@ -296,105 +345,4 @@ fn reason(
             agent.name
         )))
     })
-}
-
-/// Takes what the coordinator tells.
-struct Watcher<'a> {
-    fleet: &'a Fleet,
-    division: &'a Division,
-    drive: &'a Drive,
-    quiet: bool,
-    observer: &'a mut dyn FnMut(Progress<'_>),
-    hellos: BTreeMap<usize, Box<Hello>>,
-    start: Nanos,
-    measured_after: Nanos,
-    begun: bool,
-    /// The interval that is told next, and those that came before it.
-    next: u64,
-    early: BTreeMap<u64, Interval>,
-    report: Option<Box<Report>>,
-    leaving: &'a Cell<bool>,
-    /// Agents are still to come.
-    waited_for: &'a AtomicBool,
-    /// Agents that were lost.
-    lost: &'a RefCell<Vec<String>>,
-    /// When the last interval ended.
-    ended: Nanos,
-}
-
-impl Watcher<'_> {
-    fn take(&mut self, event: Event) {
-        match event {
-            Event::Phase(Phase::Armed { start, .. }) => self.start = start,
-            Event::Phase(Phase::Running) => {
-                self.begun = true;
-                let measured = self.start + self.measured_after;
-                (self.observer)(Progress::Started { measured });
-            }
-            Event::Phase(Phase::Draining | Phase::Leaving) => self.leaving.set(true),
-            Event::Phase(_) => self.waited_for.store(false, Ordering::Relaxed),
-            Event::Joined(number, hello) => {
-                self.hellos.insert(number, hello);
-                if self.hellos.len() == self.fleet.specs.len() && !self.quiet {
-                    self.tell_parts();
-                }
-            }
-            Event::Found(finding) => {
-                if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
-                    self.lost.borrow_mut().push(agent.to_string());
-                }
-                if finding.outcome != Outcome::Pass && !self.quiet {
-                    console::note(&format!("warning: {}", finding.evidence));
-                }
-            }
-            Event::Interval(merged) if merged.complete && self.begun => {
-                self.ended = self.ended.max(merged.interval.end);
-                self.early.insert(merged.index, merged.interval);
-                while let Some(interval) = self.early.remove(&self.next) {
-                    (self.observer)(Progress::Interval(&interval));
-                    self.next += 1;
-                }
-            }
-            // It comes again when it is complete.
-            Event::Interval(_) => {}
-            Event::Ended(report) => {
-                // Of those that are missing nobody knows.
-                for interval in std::mem::take(&mut self.early).into_values() {
-                    (self.observer)(Progress::Interval(&interval));
-                }
-                self.report = Some(report);
-            }
-        }
-    }
-
-    /// Who does what.
-    fn tell_parts(&self) {
-        for (spec, number) in self.fleet.specs.iter().zip(1..) {
-            let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
-                continue;
-            };
-            let count = |what: u64, name: &str| {
-                let plural = if what == 1 { "" } else { "s" };
-                format!("{} {name}{plural}", human_number(what as f64, 0))
-            };
-            let own = |all: u64| self.division.count(number, all);
-            let mut parts = vec![
-                count(hello.cores.into(), "core"),
-                count(own(self.drive.sessions.into()), "session"),
-            ];
-            if let Some(open) = self.drive.open_loop {
-                let rate = open.per_second * self.division.fraction(number);
-                parts.push(format!("{} events/s", human_number(rate, 1)));
-            }
-            if let Some(events) = self.drive.events {
-                parts.push(count(own(events), "event"));
-            }
-            console::note(&format!(
-                "agent {} on {}: {}",
-                spec.name,
-                hello.host,
-                parts.join(", ")
-            ));
-        }
-    }
 }

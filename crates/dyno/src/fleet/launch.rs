@@ -191,7 +191,7 @@ fn own(arguments: &[&str]) -> Result<Command> {
 }
 
 /// The user's own ssh.
-fn ssh() -> Command {
+pub fn ssh() -> Command {
     let mut command = Command::new("ssh");
     command
         .args(["-T", "-o", "BatchMode=yes"])

@@ -8,15 +8,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dyno_core::clock::{Clock, Nanos};
 use dyno_core::redact;
-use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_fleet::agent::Command;
-use dyno_fleet::message::{Assignment, End, pack};
+use dyno_fleet::message::{Assignment, Ceiling};
 use dyno_fleet::pump::LoadReport;
-use dyno_load::{Gate, LoadError, ProcessUse, RunOutcome, StopLevel, StopSignal};
-use dyno_run::{IntervalReport, Sink};
+use dyno_load::{Gate, LoadError, StopLevel, StopSignal};
+use dyno_run::Sink;
+use dyno_run::calibration::Calibration;
 
 use super::bundle::Bundle;
-use super::outcome::SENT_AT;
+use super::sink::LoadSink;
 use crate::commands::{Password, Within, run_workload};
 
 /// So long before its instant a load can no longer be called off.
@@ -54,7 +54,8 @@ impl AgentLoad {
         self.changed.notify_all();
     }
 
-    fn report(&self, report: LoadReport) {
+    /// Tells the coordinator.
+    pub fn report(&self, report: LoadReport) {
         // Without anybody who hears it the agent has ended.
         let _ = self.reports.send(report);
     }
@@ -91,41 +92,42 @@ impl AgentLoad {
 
     /// Takes what the load measures.
     pub fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
-        Box::new(LoadSink(Arc::clone(self)))
+        Box::new(LoadSink::new(Arc::clone(self)))
+    }
+
+    /// When the load began; 0 before it has.
+    pub fn begun(&self) -> Nanos {
+        self.lock().begun.unwrap_or_default()
+    }
+
+    /// One that nobody commands.
+    #[cfg(test)]
+    pub fn for_tests(reports: Sender<LoadReport>) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            reports,
+            stop: Arc::default(),
+            password: Password::Own,
+        }
     }
 }
 
-struct LoadSink(Arc<AgentLoad>);
+/// How an agent makes its load.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// How many agents of the run share this host's cores.
+    pub sharing: u32,
+    /// Whether it observes its host.
+    pub observes: bool,
+}
 
-impl Sink for LoadSink {
-    fn interval(&mut self, report: IntervalReport<'_>) {
-        let interval = Box::new(report.interval.clone());
-        self.0.report(LoadReport::Interval(interval));
-    }
-
-    fn outcome(&mut self, outcome: &RunOutcome, summary: &RunSummary) {
-        let start = self.0.lock().begun.unwrap_or_default();
-        let mut told = outcome.clone().moved(start, SENT_AT);
-        let used = summary.client.as_ref();
-        told.processes = used.map_or_else(Vec::new, |used| {
-            vec![ProcessUse {
-                user_s: used.user_s,
-                system_s: used.system_s,
-                rss_max_bytes: used.rss_max_bytes,
-            }]
-        });
-        let packed = serde_json::to_vec(&told).map_err(|error| error.to_string());
-        let packed = packed.and_then(|json| pack(&json).map_err(|error| error.to_string()));
-        match packed {
-            Ok(pieces) => self.0.report(LoadReport::Outcome(pieces)),
-            Err(why) => return self.0.report(LoadReport::Failed(why)),
-        }
-        self.0.report(match &outcome.end {
-            RunEnd::Completed => LoadReport::Ended(End::Completed),
-            RunEnd::Interrupted => LoadReport::Ended(End::Stopped),
-            RunEnd::Failed(why) => LoadReport::Failed(redact::text(why)),
-        });
-    }
+/// What comes to an agent's load.
+pub struct Orders {
+    /// What it is to do.
+    pub commands: Receiver<Command>,
+    /// Is told the part that it gets, before it begins.
+    pub prepared: Box<dyn Fn(&Assignment) + Send>,
 }
 
 /// The thread of an agent's load.
@@ -148,10 +150,10 @@ impl Load {
 /// # Errors
 /// The system refuses a thread, or the handling of signals.
 pub fn start(
-    commands: Receiver<Command>,
+    orders: Orders,
     reports: Sender<LoadReport>,
     password: Password,
-    sharing: u32,
+    conditions: Conditions,
 ) -> Result<Load> {
     let stop = crate::signals::install()?;
     let part = Arc::new(AgentLoad {
@@ -161,15 +163,21 @@ pub fn start(
         stop: Arc::clone(&stop),
         password,
     });
-    let (prepare, assignments) = std::sync::mpsc::channel();
+    let (begin, works) = std::sync::mpsc::channel();
     let hears = Arc::clone(&part);
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("commands")
         .spawn(move || {
-            while let Ok(command) = commands.recv() {
+            while let Ok(command) = orders.commands.recv() {
                 match command {
                     // The thread of the load is there until this one ends.
-                    Command::Prepare(assignment) => drop(prepare.send(assignment)),
+                    Command::Calibrate(assignment) => {
+                        let _ = begin.send(Work::Calibrate(assignment));
+                    }
+                    Command::Prepare(assignment) => {
+                        (orders.prepared)(&assignment);
+                        let _ = begin.send(Work::Load(assignment));
+                    }
                     Command::Start { at } => hears.change(|state| state.start = Some(at)),
                     Command::CallOff => hears.change(|state| state.start = None),
                     Command::Stop { why } => {
@@ -187,10 +195,18 @@ pub fn start(
         .context("cannot start the thread that hears commands")?;
     let thread = thread("load")
         .spawn(move || {
-            while let Ok(assignment) = assignments.recv() {
-                if let Err(error) = load(&part, &assignment, sharing) {
-                    let why = redact::text(&format!("{error:#}"));
-                    part.report(LoadReport::Failed(why));
+            while let Ok(work) = works.recv() {
+                match work {
+                    Work::Calibrate(assignment) => {
+                        let ceiling = ceiling(&part, &assignment, conditions);
+                        part.report(LoadReport::Calibrated(ceiling));
+                    }
+                    Work::Load(assignment) => {
+                        if let Err(error) = load(&part, &assignment, conditions) {
+                            let why = redact::text(&format!("{error:#}"));
+                            part.report(LoadReport::Failed(why));
+                        }
+                    }
                 }
             }
         })
@@ -198,9 +214,57 @@ pub fn start(
     Ok(Load { thread, stop })
 }
 
+/// What the thread of the load does.
+enum Work {
+    Calibrate(Assignment),
+    Load(Assignment),
+}
+
+/// What the agent can offer at most of what it was given.
+fn ceiling(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Ceiling {
+    let made = calibrated(part, assignment, conditions);
+    match made {
+        Ok(made) => Ceiling {
+            per_s: Some(made.events_per_s_max).filter(|per_s| *per_s > 0.0),
+            why: String::new(),
+            cpu_us_per_event: made.cpu_us_per_event,
+            p999_ms: made.p999_ms,
+            stall_ms_max: made.stall_ms_max,
+            sessions: made.sessions,
+            workers: made.workers,
+            made_unix_s: made.made_unix_s,
+        },
+        Err(error) => Ceiling {
+            why: redact::text(&format!("{error:#}")),
+            ..Ceiling::default()
+        },
+    }
+}
+
+fn calibrated(
+    part: &Arc<AgentLoad>,
+    assignment: &Assignment,
+    conditions: Conditions,
+) -> Result<Calibration> {
+    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
+    let place = Arc::<Mutex<Option<Calibration>>>::default();
+    let within = Within {
+        part: Some(Arc::clone(part)),
+        calibration: Some(Arc::clone(&place)),
+        ..Within::new(Arc::clone(&part.stop))
+    };
+    let file = file.display().to_string();
+    let words = ["dyno", "calibrate", "--plan", &file, "--quiet"];
+    let args = words.map(str::to_owned).to_vec();
+    run_workload(args, "calibrate", Some(&within))?;
+    drop(folder);
+    let made = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    made.context("there is no calibration")
+}
+
 /// Runs what an agent was given.
-fn load(part: &Arc<AgentLoad>, assignment: &Assignment, sharing: u32) -> Result<()> {
-    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), sharing)?;
+fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
+    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let within = Within {
         part: Some(Arc::clone(part)),
         ..Within::new(Arc::clone(&part.stop))

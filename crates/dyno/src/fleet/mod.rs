@@ -4,18 +4,24 @@
 mod agent;
 mod bundle;
 mod bus;
+mod collect;
 mod coordinator;
+mod kept;
 mod launch;
 mod load;
 mod observer;
 mod outcome;
 mod server_agent;
+mod sink;
 mod specs;
+mod watcher;
 
 pub use agent::{LaunchConfig, Membership, serve};
 pub use bus::ExternalBus;
+pub use collect::{Collected, collect};
 pub use coordinator::run_on_agents;
-pub use load::AgentLoad;
+pub use kept::print;
+pub use load::{AgentLoad, Conditions};
 pub use observer::observe;
 pub use server_agent::ServerAgent;
 pub use specs::Fleet;

@@ -6,8 +6,11 @@ use dyno_core::finding::Outcome;
 use dyno_core::summary::{AgentClock, AgentFinding, AgentSummary, RunEnd};
 use dyno_fleet::coordinator::{AgentReport, Report};
 use dyno_fleet::division::Division;
-use dyno_fleet::message::unpack;
+use dyno_fleet::message::{short, unpack};
+use dyno_fleet::names::AgentName;
 use dyno_load::{ProcessUse, RunOutcome};
+
+use super::sink::AgentOutcome;
 
 /// Agents tell instants as if their load had begun at this one of their clock: not at 0, which is
 /// no instant.
@@ -27,13 +30,16 @@ pub struct Known<'a> {
     pub ended: Nanos,
     /// The user ended the run.
     pub interrupted: bool,
+    /// The coordinator's own machine, which it observes itself.
+    pub machine: &'a str,
 }
 
 /// What an agent's process used, and what it did after the measurement.
 #[derive(Clone, Copy)]
 struct Used {
-    process: ProcessUse,
+    process: Option<ProcessUse>,
     in_grace: u64,
+    host_cpu_percent: Option<f64>,
 }
 
 /// All loads as one.
@@ -43,20 +49,26 @@ struct Used {
 pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     let mut parts = Vec::new();
     let mut used: Vec<Option<Used>> = Vec::new();
+    let mut found = Vec::new();
     for agent in &report.agents {
-        let Some(pieces) = &agent.outcome else {
+        let Some(told) = told(agent)? else {
             used.push(None);
             continue;
         };
-        let unreadable = |why: String| anyhow!("agent {}: {why}", agent.name);
-        let json = unpack(pieces.iter().map(String::as_str));
-        let json = json.map_err(|error| unreadable(error.to_string()))?;
-        let part: RunOutcome =
-            serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
-        used.push(part.processes.first().map(|process| Used {
-            process: *process,
+        let part = told.load;
+        used.push(Some(Used {
+            process: part.processes.first().copied(),
             in_grace: part.in_grace.events,
+            host_cpu_percent: told.host_cpu_percent,
         }));
+        let hello = agent.hello.as_ref();
+        if hello.is_none_or(|hello| hello.machine != known.machine) {
+            found.extend(
+                told.findings
+                    .into_iter()
+                    .map(|one| of_host(one, &agent.name)),
+            );
+        }
         parts.push((agent.name.to_string(), part.moved(SENT_AT, known.start)));
     }
     let whole = parts.len() == report.agents.len();
@@ -86,7 +98,42 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
         .map(|((agent, used), number)| summary(agent, used, number, measured_s, known))
         .collect();
     outcome.agent_findings = findings(report, known.interrupted);
+    outcome.agent_findings.extend(found);
     Ok(outcome)
+}
+
+/// What an agent's load came to, as it told; `None` where it did not.
+fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
+    let Some(pieces) = &agent.outcome else {
+        return Ok(None);
+    };
+    let unreadable = |why: String| anyhow!("agent {}: {why}", agent.name);
+    let json = unpack(pieces.iter().map(String::as_str));
+    let json = json.map_err(|error| unreadable(error.to_string()))?;
+    let told = serde_json::from_slice(&json);
+    told.map(Some)
+        .map_err(|error| unreadable(error.to_string()))
+}
+
+/// The names of the operations of a run, as the first agent tells that told what it came to.
+///
+/// # Errors
+/// What an agent told cannot be read.
+pub fn operations(report: &Report) -> Result<Vec<String>> {
+    for agent in &report.agents {
+        if let Some(told) = told(agent)? {
+            return Ok(told.operations);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// What an agent found on its own host, with its name.
+fn of_host(mut finding: AgentFinding, name: &AgentName) -> AgentFinding {
+    finding.evidence = format!("On {name}'s host: {}", short(&finding.evidence));
+    finding.kind = short(&finding.kind);
+    finding.agent = Some(name.to_string());
+    finding
 }
 
 fn summary(
@@ -118,7 +165,9 @@ fn summary(
         p99_ms: agent.p99_ns.map(|ns| ms(ns as f64)),
         cpu_cores: used
             .filter(|_| measured_s > 0.0)
-            .map(|used| (used.process.user_s + used.process.system_s) / measured_s),
+            .and_then(|used| used.process)
+            .map(|process| (process.user_s + process.system_s) / measured_s),
+        host_cpu_percent: used.and_then(|used| used.host_cpu_percent),
         late_ms: agent.late_ns.map(|ns| ms(ns as f64)),
         clock,
         lost: agent.lost,

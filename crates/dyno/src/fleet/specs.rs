@@ -77,6 +77,8 @@ pub struct Fleet {
     pub orphan: Duration,
     /// What starts Dyno on other hosts.
     pub program: String,
+    /// Parts go by what each can offer at most.
+    pub by_capacity: bool,
     /// The bus that agents join; `None`: one is started for the run.
     pub bus: Option<ExternalBus>,
 }
@@ -89,7 +91,7 @@ impl Fleet {
     pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
         let Some(text) = parsed.value("agents") else {
             let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
-            let idle = idle.into_iter().chain(["orphan", "bus"]);
+            let idle = idle.into_iter().chain(["orphan", "bus", "agents-by"]);
             return match idle.into_iter().find(|name| parsed.has(name)) {
                 Some(name) => Err(usage(format!(
                     "--{name} is about the load generators of --agents, which is not given"
@@ -97,25 +99,7 @@ impl Fleet {
                 None => Ok(None),
             };
         };
-        for (other, why) in [
-            (
-                "cpu-profile",
-                "it samples this host alone: profile a run without agents",
-            ),
-            ("shard", "each agent is given its part"),
-            ("begin-at", "agents begin together"),
-            ("ladder", "steps of a ladder are runs of one load generator"),
-            (
-                "in-one-run",
-                "the ladder's steps are those of one load generator",
-            ),
-        ] {
-            if parsed.has(other) {
-                return Err(usage(format!(
-                    "--{other} means nothing with --agents: {why}"
-                )));
-            }
-        }
+        refuse_meaningless(parsed)?;
         let on_loss = match parsed.value("on-agent-loss") {
             None | Some("fail") => LossPolicy::Fail,
             Some("degrade") => LossPolicy::Degrade,
@@ -131,9 +115,25 @@ impl Fleet {
         }
         let bus = ExternalBus::read(parsed, "bus", ["bus-key", "bus-ca"])?;
         let specs = specs(text, bus.is_some());
+        let specs = specs.map_err(|why| usage(format!("--agents: {why}")))?;
+        let by_capacity = match parsed.value("agents-by") {
+            None | Some("weights") => false,
+            Some("capacity") => true,
+            Some(other) => {
+                return Err(usage(format!(
+                    "--agents-by: '{other}' is neither weights nor capacity"
+                )));
+            }
+        };
+        if by_capacity && specs.iter().any(|spec| spec.weight != 1) {
+            return Err(usage(
+                "--agents-by capacity: the parts are found out, and cannot be given by =W as well",
+            ));
+        }
         let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
         Ok(Some(Self {
-            specs: specs.map_err(|why| usage(format!("--agents: {why}")))?,
+            specs,
+            by_capacity,
             bus,
             on_loss,
             mixed: parsed.has("allow-mixed-versions"),
@@ -167,6 +167,30 @@ impl Fleet {
         }
         Ok(division)
     }
+}
+
+/// Refuses what a run of several load generators has no use for.
+fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
+    for (other, why) in [
+        (
+            "cpu-profile",
+            "it samples this host alone: profile a run without agents",
+        ),
+        ("shard", "each agent is given its part"),
+        ("begin-at", "agents begin together"),
+        ("ladder", "steps of a ladder are runs of one load generator"),
+        (
+            "in-one-run",
+            "the ladder's steps are those of one load generator",
+        ),
+    ] {
+        if parsed.has(other) {
+            return Err(usage(format!(
+                "--{other} means nothing with --agents: {why}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reads `local:2,ssh:gen1,ssh:me@gen2=3`; of agents that join over a bus `gen1,gen2=3`.

@@ -1,12 +1,14 @@
 //! How agents that wait on a bus learn of a run.
 
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::Client;
 use futures_util::StreamExt as _;
+use futures_util::future::{Either, select};
 use tokio::time::{sleep, timeout};
 
 use super::{CONNECT_LIMIT, NatsConfig, Role, Worker, check_transport};
@@ -77,6 +79,26 @@ pub fn await_call(config: &NatsConfig, limit: Duration) -> Result<Option<RunId>,
             }
             None
         };
-        Ok(timeout(limit, called).await.ok().flatten())
+        // A key of somebody else's may connect, and hears nothing.
+        let refused = async {
+            loop {
+                sleep(CALL).await;
+                if let Some(why) = first(&worker.complaints) {
+                    return why;
+                }
+            }
+        };
+        let (called, refused) = (pin!(timeout(limit, called)), pin!(refused));
+        match select(called, refused).await {
+            Either::Left((run, _)) => Ok(run.ok().flatten()),
+            Either::Right((why, _)) => {
+                Err(worker.refused(&format!("to hear of runs for {agent}"), &why))
+            }
+        }
     })
+}
+
+fn first(complaints: &Mutex<Vec<String>>) -> Option<String> {
+    let complaints = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+    complaints.first().cloned()
 }

@@ -1,0 +1,338 @@
+//! A run put together from what each agent kept of it on its own host: where the coordinator or
+//! its bus went away, or to look after what they said.
+
+mod file;
+
+use std::collections::BTreeMap;
+
+use dyno_core::finding::Outcome;
+
+use crate::coordinator::{AgentReport, Report, Total, judge_record};
+use crate::division::Division;
+use crate::finding::{Finding, Kind};
+use crate::merge::{Axis, Merged, Merger, Rejected, Sums};
+use crate::message::{Body, Joiner, Record};
+use crate::names::AgentName;
+
+pub use file::{AgentFile, EXTENSION, FILE_BYTES_MAX, FileError, FileHead, FileWriter, file_name};
+
+/// All agents' files of one run.
+#[derive(Debug)]
+pub struct Collection {
+    division: Division,
+    /// By the agents' numbers from 0.
+    files: Vec<Option<Source>>,
+}
+
+/// A file, as far as it was read.
+#[derive(Debug)]
+struct Source {
+    file: AgentFile,
+    joiner: Joiner,
+    totals: Joiner,
+    /// The interval that comes next.
+    next: u64,
+    total: Option<Total>,
+    pieces: BTreeMap<u32, String>,
+    late_ns: Option<i64>,
+    /// When the run began by the agent's civil clock, in nanoseconds since 1970.
+    began_unix_ns: Option<u64>,
+    ended: bool,
+    /// What of it makes no sense.
+    strange: Option<String>,
+}
+
+impl Collection {
+    /// Of these files.
+    ///
+    /// # Errors
+    /// There is none, or they are not of one run.
+    pub fn new(files: Vec<AgentFile>) -> Result<Self, FileError> {
+        let wrong = |file: &AgentFile, why: String| FileError::Wrong {
+            path: file.path().to_owned(),
+            why,
+        };
+        let mut files = files.into_iter().peekable();
+        let first = files.peek().map(|file| file.head().clone());
+        let Some(first) = first else {
+            return Err(FileError::Wrong {
+                path: std::path::PathBuf::new(),
+                why: "there is no file of an agent".to_owned(),
+            });
+        };
+        let own = &first.assignment;
+        let count = own.share.of as usize;
+        let mut all: Vec<Option<Source>> = (0..count).map(|_| None).collect();
+        let mut division = None;
+        for file in files {
+            let head = file.head();
+            let share = &head.assignment.share;
+            if head.run != first.run {
+                let why = format!("it is of the run {}, others of {}", head.run, first.run);
+                return Err(wrong(&file, why));
+            }
+            if head.assignment.plan_sha256 != own.plan_sha256
+                || (share.of, &share.weights) != (own.share.of, &own.share.weights)
+            {
+                let why = "it was given another plan than the others of its run".to_owned();
+                return Err(wrong(&file, why));
+            }
+            division = division.or_else(|| Division::of(share));
+            let index = share.number as usize - 1;
+            let Some(place) = all.get_mut(index) else {
+                return Err(wrong(&file, format!("there is no part {}", share.number)));
+            };
+            if place.is_some() {
+                let why = format!("there are two files of part {}", share.number);
+                return Err(wrong(&file, why));
+            }
+            *place = Some(Source {
+                file,
+                joiner: Joiner::default(),
+                totals: Joiner::default(),
+                next: 0,
+                total: None,
+                pieces: BTreeMap::new(),
+                late_ns: None,
+                began_unix_ns: None,
+                ended: false,
+                strange: None,
+            });
+        }
+        let division = division.ok_or_else(|| FileError::Wrong {
+            path: std::path::PathBuf::new(),
+            why: "the agents' parts make no whole".to_owned(),
+        })?;
+        Ok(Self {
+            division,
+            files: all,
+        })
+    }
+
+    /// What one of them begins with: all but the agent's name and part is the same in each.
+    pub fn head(&self) -> Option<&FileHead> {
+        let mut files = self.files.iter().flatten();
+        files.next().map(|source| source.file.head())
+    }
+
+    /// Who had what.
+    pub fn division(&self) -> &Division {
+        &self.division
+    }
+
+    /// The agents of which there is a file.
+    pub fn agents(&self) -> usize {
+        self.files.iter().flatten().count()
+    }
+
+    /// Adds up all of it. `tell` gets the intervals in their order. Beside what came of the run,
+    /// when it began in an agent's civil time, in nanoseconds since 1970, where it has an interval.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn merge(
+        mut self,
+        axis: Axis,
+        mut tell: impl FnMut(Merged),
+    ) -> Result<(Report, Option<u64>), FileError> {
+        let mut merger = Merger::new(self.files.len(), axis);
+        for (index, _) in self.missing() {
+            merger.lose(index);
+        }
+        // Interval by interval, so that no more than one of each file is held.
+        let mut upto = 0;
+        while self.files.iter().flatten().any(|source| !source.ended) {
+            for (index, source) in self.files.iter_mut().enumerate() {
+                if let Some(source) = source {
+                    source.read(upto, &mut merger, index)?;
+                }
+            }
+            merger.due(0).into_iter().for_each(&mut tell);
+            upto += 1;
+        }
+        let sources = self.files.iter().flatten();
+        let began = sources.filter_map(|source| source.began_unix_ns).min();
+        Ok((self.report(&merger), began))
+    }
+
+    fn missing(&self) -> Vec<(usize, String)> {
+        let none = self.files.iter().enumerate();
+        let none = none.filter(|(_, source)| source.is_none());
+        let of = self.files.len();
+        none.map(|(index, _)| (index, format!("{} of {of}", index + 1)))
+            .collect()
+    }
+
+    fn report(self, merger: &Merger) -> Report {
+        let mut findings: Vec<Finding> = self
+            .missing()
+            .into_iter()
+            .map(|(_, which)| {
+                let evidence = format!("there is no file of load generator {which}");
+                Finding::of_run(Kind::AgentMissing, Outcome::Refuse, evidence)
+            })
+            .collect();
+        let several = self.agents() > 1;
+        if several {
+            let evidence = "how the clocks of the agents were related is not in their files: that \
+                            the seconds are the same everywhere was arranged at the start, and not \
+                            seen afterwards";
+            let outcome = Outcome::Doubt;
+            findings.push(Finding::of_run(Kind::Clocks, outcome, evidence.to_owned()));
+        }
+        let mut agents = Vec::new();
+        let division = &self.division;
+        for (index, source) in self.files.into_iter().enumerate() {
+            match source {
+                Some(source) => {
+                    findings.extend(source.findings(merger, index));
+                    agents.push(source.report(merger, index, division));
+                }
+                None => agents.extend(missing(index, division)),
+            }
+        }
+        let worst = findings.iter().find(|one| one.outcome == Outcome::Refuse);
+        Report {
+            failed: worst.map(|finding| finding.evidence.clone()),
+            agents,
+            total: merger.total().clone(),
+            division: self.division,
+            findings,
+        }
+    }
+}
+
+impl Source {
+    /// Reads until the interval of this number has come, or its end.
+    fn read(&mut self, upto: u64, merger: &mut Merger, index: usize) -> Result<(), FileError> {
+        while !self.ended && self.next <= upto {
+            let Some(message) = self.file.next_message()? else {
+                self.ended = true;
+                match &self.total {
+                    Some(total) => merger.ends(index, total.intervals),
+                    // What it measured later is not known.
+                    None => merger.lose(index),
+                }
+                return Ok(());
+            };
+            match message.body {
+                Body::Record(record) => self.record(*record, merger, index),
+                Body::Outcome(piece) => {
+                    self.pieces.entry(piece.number).or_insert(piece.text);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record, merger: &mut Merger, index: usize) {
+        let joiner = match record.end {
+            None => &mut self.joiner,
+            Some(_) => &mut self.totals,
+        };
+        let added = match joiner.take(record) {
+            Ok(None) => return,
+            Ok(Some(whole)) => match whole.end {
+                None => {
+                    let own = &whole.interval;
+                    self.next = own.index.saturating_add(1);
+                    let began = own.start_unix_ns.checked_sub(own.start);
+                    self.began_unix_ns = self.began_unix_ns.or(began.filter(|ns| *ns > 0));
+                    merger.add(index, whole.interval, u64::MAX)
+                }
+                Some(end) => {
+                    self.total = Some(Total::of(&whole, end));
+                    self.late_ns = whole.late_ns;
+                    Ok(())
+                }
+            },
+            Err(why) => Err(Rejected::Malformed(why)),
+        };
+        if let Err(Rejected::Malformed(why)) = added {
+            self.strange.get_or_insert(why);
+        }
+    }
+
+    fn findings(&self, merger: &Merger, index: usize) -> Vec<Finding> {
+        let name = &self.file.head().agent;
+        let mut found = Vec::new();
+        let mut find = |kind, outcome, evidence| {
+            found.push(Finding::of(kind, outcome, name, evidence));
+        };
+        if let Some(why) = &self.strange {
+            let evidence = format!("the file of {name}: {why}");
+            find(Kind::Malformed, Outcome::Doubt, evidence);
+        }
+        let holes = merger.holes(index);
+        match &self.total {
+            None => {
+                let evidence = format!(
+                    "the file of {name} ends before its load did: what it measured later is not \
+                     known"
+                );
+                find(Kind::AgentLost, Outcome::Refuse, evidence);
+            }
+            Some(total) => {
+                let sums = merger.sums(index);
+                if let Some((kind, evidence)) = judge_record(name, Some(total), &holes, &sums) {
+                    find(kind, Outcome::Refuse, evidence);
+                }
+                if let Some(how) = total.end.early() {
+                    let evidence = format!("the load of {name} ended before its time: {how}");
+                    find(Kind::AgentEndedEarly, Outcome::Refuse, evidence);
+                }
+            }
+        }
+        found
+    }
+
+    fn report(self, merger: &Merger, index: usize, division: &Division) -> AgentReport {
+        let head = self.file.head();
+        let total = self.total.as_ref();
+        let whole = total.is_some_and(|total| self.pieces.len() == total.pieces as usize);
+        AgentReport {
+            name: head.agent.clone(),
+            hello: Some(head.hello.clone()),
+            fraction: division.fraction(index as u32 + 1),
+            ceiling: None,
+            sums: merger.sums(index),
+            apart: merger.apart(index),
+            intervals: total.map(|total| total.intervals),
+            outcome: (whole && !self.pieces.is_empty())
+                .then(|| self.pieces.values().cloned().collect()),
+            end: total.map(|total| total.end),
+            lost: total.is_none(),
+            late_ns: self.late_ns,
+            clock: None,
+            civil_ahead_ns: None,
+            p50_ns: total.and_then(|total| total.p50_ns),
+            p99_ns: total.and_then(|total| total.p99_ns),
+        }
+    }
+}
+
+/// What is known of an agent without a file.
+fn missing(index: usize, division: &Division) -> Option<AgentReport> {
+    let number = index as u32 + 1;
+    Some(AgentReport {
+        name: AgentName::new(format!("agent-{number}")).ok()?,
+        hello: None,
+        fraction: division.fraction(number),
+        ceiling: None,
+        sums: Sums::default(),
+        apart: Sums::default(),
+        intervals: None,
+        outcome: None,
+        end: None,
+        lost: true,
+        late_ns: None,
+        clock: None,
+        civil_ahead_ns: None,
+        p50_ns: None,
+        p99_ns: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

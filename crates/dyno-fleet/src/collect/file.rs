@@ -1,0 +1,262 @@
+//! An agent's own file of a run: what it is, and then each message with records that it had for
+//! the bus, a line each.
+
+use std::collections::BTreeSet;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Kept;
+use crate::message::{Assignment, Hello, MESSAGE_BYTES_MAX, Message, PROTOCOL};
+use crate::names::{AgentName, Channel, RunId, Subject};
+
+/// How the names of such files end.
+pub const EXTENSION: &str = "dyno-agent";
+/// A file grows no further: as much as a bus keeps.
+pub const FILE_BYTES_MAX: u64 = 4 << 30;
+/// The longest line: a message after the name of its channel, or an assignment as JSON.
+const LINE_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
+/// How the first line begins.
+const FIRST: &str = "dyno-agent";
+
+/// Why an agent's file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system says so.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{}: {why}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What an agent's file begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileHead {
+    /// The version of the protocol.
+    pub v: u32,
+    /// The run.
+    pub run: RunId,
+    /// The agent.
+    pub agent: AgentName,
+    /// What it said of itself.
+    pub hello: Hello,
+    /// Civil time when it got its part, in nanoseconds since 1970.
+    pub unix_ns: u64,
+    /// Its part of the run.
+    pub assignment: Assignment,
+}
+
+/// Writes an agent's file.
+#[derive(Debug)]
+pub struct FileWriter {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    /// The messages that are in it: those that are told again are passed over.
+    ids: BTreeSet<Arc<str>>,
+}
+
+impl FileWriter {
+    /// Begins one in a folder that is made where it is not there; only this user reads both.
+    ///
+    /// # Errors
+    /// They cannot be made.
+    pub fn begin(folder: &Path, head: &FileHead) -> Result<Self, FileError> {
+        let failed = |what, path: &Path, source| FileError::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        };
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| failed("cannot make", folder, error))?;
+        let path = folder.join(file_name(&head.run, &head.agent));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(&path);
+        let file = file.map_err(|error| failed("cannot write", &path, error))?;
+        let mut this = Self {
+            path,
+            file,
+            bytes: 0,
+            ids: BTreeSet::new(),
+        };
+        let json = serde_json::to_vec(head);
+        let json = json.map_err(|error| failed("cannot write", &this.path, error.into()))?;
+        this.line(FIRST, &json)?;
+        Ok(this)
+    }
+
+    /// Writes a message, if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be written, or the file is full.
+    pub fn keep(&mut self, kept: &Kept) -> Result<(), FileError> {
+        match self.ids.insert(Arc::clone(&kept.id)) {
+            true => {
+                // What is deflated may have the end of a line in it.
+                let json = Message::plain(&kept.subject, &kept.bytes);
+                let json = json.map_err(|error| FileError::Wrong {
+                    path: self.path.clone(),
+                    why: error.to_string(),
+                })?;
+                self.line(kept.subject.channel.token(), &json)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One write, so that a process that is killed leaves whole lines.
+    fn line(&mut self, name: &str, json: &[u8]) -> Result<(), FileError> {
+        let mut line = Vec::with_capacity(name.len() + json.len() + 2);
+        line.extend_from_slice(name.as_bytes());
+        line.push(b' ');
+        line.extend_from_slice(json);
+        line.push(b'\n');
+        self.bytes += line.len() as u64;
+        if self.bytes > FILE_BYTES_MAX {
+            return Err(FileError::Wrong {
+                path: self.path.clone(),
+                why: format!("it has {FILE_BYTES_MAX} bytes, and takes no more"),
+            });
+        }
+        self.file.write_all(&line).map_err(|source| FileError::Io {
+            what: "cannot write",
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+/// What an agent's file of a run is called.
+pub fn file_name(run: &RunId, agent: &AgentName) -> String {
+    format!("{run}.{agent}.{EXTENSION}")
+}
+
+/// Reads an agent's file.
+#[derive(Debug)]
+pub struct AgentFile {
+    path: PathBuf,
+    head: FileHead,
+    lines: BufReader<File>,
+}
+
+impl AgentFile {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let opened = File::open(path);
+        let file = opened.map_err(|source| FileError::Io {
+            what: "cannot read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let wrong = |why: String| FileError::Wrong {
+            path: path.to_owned(),
+            why,
+        };
+        let none = || wrong("this is no file of an agent".to_owned());
+        let mut lines = BufReader::new(file);
+        let first = line(&mut lines, path)?.ok_or_else(none)?;
+        let json = first.strip_prefix(FIRST.as_bytes()).ok_or_else(none)?;
+        let value: serde_json::Value = serde_json::from_slice(json).map_err(|_| none())?;
+        let version = value.get("v").and_then(serde_json::Value::as_u64);
+        if version != Some(u64::from(PROTOCOL)) {
+            return Err(wrong(
+                "another version of Dyno wrote it: collect it with that one".to_owned(),
+            ));
+        }
+        let head: FileHead = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
+        if !head.assignment.share.is_valid() {
+            return Err(wrong("it has no such share of a run".to_owned()));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            head,
+            lines,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it begins with.
+    pub fn head(&self) -> &FileHead {
+        &self.head
+    }
+
+    /// The next message; `None` at the end, and where the last line is cut off.
+    ///
+    /// # Errors
+    /// It cannot be read, or makes no sense.
+    pub fn next_message(&mut self) -> Result<Option<Message>, FileError> {
+        let Some(line) = line(&mut self.lines, &self.path)? else {
+            return Ok(None);
+        };
+        let wrong = |why: String| FileError::Wrong {
+            path: self.path.clone(),
+            why,
+        };
+        let (channel, json) = [Channel::Intervals, Channel::End]
+            .into_iter()
+            .find_map(|channel| {
+                let rest = line.strip_prefix(channel.token().as_bytes())?;
+                Some((channel, rest.strip_prefix(b" ")?))
+            })
+            .ok_or_else(|| wrong("a line is no message with records".to_owned()))?;
+        let subject = Subject {
+            run: self.head.run.clone(),
+            channel,
+            agent: self.head.agent.clone(),
+        };
+        let message = Message::decode(&subject, json).map_err(|error| wrong(error.to_string()))?;
+        Ok(Some(message))
+    }
+}
+
+/// The next whole line without its end.
+fn line(lines: &mut BufReader<File>, path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    let mut line = Vec::new();
+    let mut bounded = lines.take(LINE_BYTES_MAX as u64);
+    let read = bounded.read_until(b'\n', &mut line);
+    read.map_err(|source| FileError::Io {
+        what: "cannot read",
+        path: path.to_owned(),
+        source,
+    })?;
+    match line.pop() {
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if line.len() + 1 >= LINE_BYTES_MAX => Err(FileError::Wrong {
+            path: path.to_owned(),
+            why: format!("a line has more than {LINE_BYTES_MAX} bytes"),
+        }),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,141 @@
+//! The file that an agent keeps of its part of a run on its own host: a second source where the
+//! coordinator, or the bus, is gone.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::{Nanos, wall_time};
+use dyno_fleet::agent::Kept;
+use dyno_fleet::bus::{Bus, BusError, Incoming};
+use dyno_fleet::collect::{EXTENSION, FileHead, FileWriter, file_name};
+use dyno_fleet::message::{Assignment, Hello, PROTOCOL};
+use dyno_fleet::names::{AgentName, RunId, Subject};
+use dyno_fleet::pump::unix_ns;
+
+use crate::console;
+use crate::settings::usage;
+
+/// Files are kept for so long.
+const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Where agents keep their files on this host; `None` without a home.
+pub fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = set("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    Some(state.or_else(home)?.join("dyno/agents"))
+}
+
+/// An agent's own file, once it has a part of a run.
+#[derive(Default)]
+pub struct KeptFile(Mutex<Option<FileWriter>>);
+
+impl KeptFile {
+    /// Begins the file of a part. Where that is not possible the run goes on without it.
+    pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
+        let Some(folder) = folder() else {
+            console::note("warning: no file is kept of this part: $HOME is not set");
+            return;
+        };
+        remove_old(&folder);
+        let head = FileHead {
+            v: PROTOCOL,
+            run: run.clone(),
+            agent: agent.clone(),
+            hello,
+            unix_ns: unix_ns(),
+            assignment: assignment.clone(),
+        };
+        match FileWriter::begin(&folder, &head) {
+            Ok(writer) => *self.lock() = Some(writer),
+            Err(error) => none(&error),
+        }
+    }
+
+    fn keep(&self, kept: &Kept) {
+        let mut writer = self.lock();
+        let failed = writer.as_mut().and_then(|writer| writer.keep(kept).err());
+        if let Some(error) = failed {
+            // It has an end where something is missing.
+            *writer = None;
+            none(&error);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<FileWriter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn none(error: &dyn std::fmt::Display) {
+    console::note(&format!(
+        "warning: no more is kept of this part here: {error}"
+    ));
+}
+
+/// A bus, of which all that it is to keep is kept here, too.
+pub struct Keeping<'a, B> {
+    bus: B,
+    file: &'a KeptFile,
+}
+
+impl<'a, B> Keeping<'a, B> {
+    /// This one, into this file.
+    pub fn new(bus: B, file: &'a KeptFile) -> Self {
+        Self { bus, file }
+    }
+}
+
+impl<B: Bus> Bus for Keeping<'_, B> {
+    fn send(&mut self, subject: &Subject, bytes: &[u8]) -> Result<(), BusError> {
+        self.bus.send(subject, bytes)
+    }
+
+    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+        self.file.keep(kept);
+        self.bus.keep(kept)
+    }
+
+    fn receive(&mut self, until: Nanos) -> Result<Option<Incoming>, BusError> {
+        self.bus.receive(until)
+    }
+}
+
+/// Removes the files of runs that were long ago.
+fn remove_old(folder: &Path) {
+    let now = wall_time();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_file = path.extension().is_some_and(|end| end == EXTENSION);
+        let changed = entry.metadata().and_then(|of| of.modified());
+        let age = changed
+            .ok()
+            .and_then(|then| now.checked_sub(then.duration_since(UNIX_EPOCH).ok()?));
+        if is_file && age.is_some_and(|age| age > AGE_MAX) {
+            // Another agent may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Writes the file of an agent on this host, `RUN.NAME`, to standard output.
+///
+/// # Errors
+/// There is none.
+pub fn print(word: &str) -> Result<()> {
+    let parts = word.split_once('.');
+    let parts =
+        parts.and_then(|(run, name)| Some((RunId::new(run).ok()?, AgentName::new(name).ok()?)));
+    let (run, name) =
+        parts.ok_or_else(|| usage(format!("--print-file: '{word}' is not RUN.NAME")))?;
+    let folder = folder().context("$HOME is not set")?;
+    let path = folder.join(file_name(&run, &name));
+    let file = std::fs::File::open(&path);
+    let mut file = file.with_context(|| format!("cannot read {}", path.display()))?;
+    let mut out = std::io::stdout().lock();
+    std::io::copy(&mut file, &mut out)?;
+    Ok(out.flush()?)
+}

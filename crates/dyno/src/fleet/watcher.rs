@@ -1,0 +1,199 @@
+//! What the coordinator tells while a run of agents goes on: to the user, and to the record.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dyno_core::clock::Nanos;
+use dyno_core::finding::Outcome;
+use dyno_core::interval::Interval;
+use dyno_core::plan::{Division, Drive};
+use dyno_core::units::human_number;
+use dyno_fleet::coordinator::{Event, Phase, Report};
+use dyno_fleet::finding::Kind;
+use dyno_fleet::message::Hello;
+use dyno_load::Progress;
+use dyno_observe::Helpers;
+
+use super::specs::{Fleet, Place};
+use crate::console;
+
+/// What is known of a run on its way to those who may end it.
+pub struct Signals {
+    /// The load has ended, or is to: agents may go.
+    pub leaving: Cell<bool>,
+    /// Agents are still to come.
+    pub waited_for: Arc<AtomicBool>,
+    /// Agents that were lost.
+    pub lost: RefCell<Vec<String>>,
+    /// Why the run cannot go on as it is divided.
+    pub wrong: RefCell<Option<String>>,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self {
+            leaving: Cell::new(false),
+            waited_for: Arc::new(AtomicBool::new(true)),
+            lost: RefCell::default(),
+            wrong: RefCell::default(),
+        }
+    }
+}
+
+/// Takes what the coordinator tells.
+pub struct Watcher<'a> {
+    fleet: &'a Fleet,
+    drive: &'a Drive,
+    /// The coordinator's own.
+    machine: &'a str,
+    quiet: bool,
+    observer: &'a mut dyn FnMut(Progress<'_>),
+    measured_after: Nanos,
+    signals: &'a Signals,
+    hellos: BTreeMap<usize, Box<Hello>>,
+    /// When the load begins, or began, by the coordinator's clock.
+    pub start: Nanos,
+    /// Whether it did.
+    pub begun: bool,
+    /// The interval that is told next, and those that came before it.
+    next: u64,
+    early: BTreeMap<u64, Interval>,
+    /// What came of the run.
+    pub report: Option<Box<Report>>,
+    /// When the last interval ended.
+    pub ended: Nanos,
+    /// Agents on this machine that others than this process started, and sessions elsewhere.
+    neighbours: Vec<Helpers>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Of a run, for whoever watches it.
+    pub fn new(
+        (fleet, drive, machine): (&'a Fleet, &'a Drive, &'a str),
+        (quiet, observer): (bool, &'a mut dyn FnMut(Progress<'_>)),
+        measured_after: Nanos,
+        signals: &'a Signals,
+    ) -> Self {
+        Self {
+            fleet,
+            drive,
+            machine,
+            quiet,
+            observer,
+            measured_after,
+            signals,
+            hellos: BTreeMap::new(),
+            start: 0,
+            begun: false,
+            next: 0,
+            early: BTreeMap::new(),
+            report: None,
+            ended: 0,
+            neighbours: Vec::new(),
+        }
+    }
+
+    /// Takes it.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Phase(Phase::Armed { start, .. }) => self.start = start,
+            Event::Phase(Phase::Running) => {
+                self.begun = true;
+                let measured = self.start + self.measured_after;
+                (self.observer)(Progress::Started { measured });
+            }
+            Event::Phase(Phase::Calibrate) if !self.quiet => {
+                console::note("The agents measure what they can offer at most (calibration).");
+            }
+            Event::Phase(Phase::Draining | Phase::Leaving) => self.signals.leaving.set(true),
+            Event::Phase(_) => self.signals.waited_for.store(false, Ordering::Relaxed),
+            Event::Joined(number, hello) => {
+                let spec = self.fleet.specs.get(number);
+                let is_child = spec.is_none_or(|spec| spec.place == Place::Local);
+                if !is_child && hello.machine == self.machine {
+                    let process = i32::try_from(hello.process).ok();
+                    let process = process.into_iter().collect();
+                    self.neighbours.push(Helpers::new(process, 0));
+                }
+                self.hellos.insert(number, hello);
+            }
+            Event::Divided(division) => self.divided(&division),
+            Event::Found(finding) => {
+                if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
+                    self.signals.lost.borrow_mut().push(agent.to_string());
+                }
+                if finding.outcome != Outcome::Pass && !self.quiet {
+                    console::note(&format!("warning: {}", finding.evidence));
+                }
+            }
+            Event::Interval(merged) if merged.complete && self.begun => {
+                self.ended = self.ended.max(merged.interval.end);
+                self.early.insert(merged.index, merged.interval);
+                while let Some(interval) = self.early.remove(&self.next) {
+                    (self.observer)(Progress::Interval(&interval));
+                    self.next += 1;
+                }
+            }
+            // It comes again when it is complete.
+            Event::Interval(_) => {}
+            Event::Ended(report) => {
+                // Of those that are missing nobody knows.
+                for interval in std::mem::take(&mut self.early).into_values() {
+                    (self.observer)(Progress::Interval(&interval));
+                }
+                self.report = Some(report);
+            }
+        }
+    }
+
+    fn divided(&mut self, division: &Division) {
+        let parts = 1..=division.agents();
+        let wrong = parts.map(|number| division.own(self.drive, number).err());
+        if let Some(error) = wrong.flatten().next() {
+            *self.signals.wrong.borrow_mut() = Some(format!("--agents: {error}"));
+            return;
+        }
+        let elsewhere = self.fleet.specs.iter().zip(1..);
+        let elsewhere = elsewhere.filter(|(spec, _)| spec.place != Place::Local);
+        let sessions =
+            elsewhere.map(|(_, number)| division.count(number, self.drive.sessions.into()));
+        let sessions = sessions.sum::<u64>() as u32;
+        self.neighbours.push(Helpers::new(Vec::new(), sessions));
+        if !self.quiet {
+            self.tell_parts(division);
+        }
+    }
+
+    /// Who does what.
+    fn tell_parts(&self, division: &Division) {
+        for (spec, number) in self.fleet.specs.iter().zip(1..) {
+            let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
+                continue;
+            };
+            let count = |what: u64, name: &str| {
+                let plural = if what == 1 { "" } else { "s" };
+                format!("{} {name}{plural}", human_number(what as f64, 0))
+            };
+            let own = |all: u64| division.count(number, all);
+            let mut parts = vec![
+                count(hello.cores.into(), "core"),
+                count(own(self.drive.sessions.into()), "session"),
+            ];
+            if let Some(open) = self.drive.open_loop {
+                let rate = open.per_second * division.fraction(number);
+                parts.push(format!("{} events/s", human_number(rate, 1)));
+            }
+            if let Some(events) = self.drive.events {
+                parts.push(count(own(events), "event"));
+            }
+            console::note(&format!(
+                "agent {} on {}: {}",
+                spec.name,
+                hello.host,
+                parts.join(", ")
+            ));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs that are put together from what their agents kept.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dyno_tests::{Database, Kind};
+
+use crate::common::{LIMIT, Lab, agents_check, children, file, has, last, signal, wait_for_end};
+
+/// Each event is a row.
+const INSERT: &str = "\
+local con
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  con:query(string.format('INSERT INTO done VALUES (%d, %d)', sysbench.tid,
+    sysbench.rand.uniform(1, 1000000)))
+end
+";
+
+/// A database with a table, a script that fills it, and the options of its runs.
+fn prepared(lab: &Lab) -> (Database, String) {
+    let database = Database::new(Kind::Mariadb);
+    database.execute("CREATE TABLE done (session INT, number INT)");
+    let script = file(lab, "insert.lua", INSERT);
+    let line = format!(
+        "run {script} --target {} -c 4 --warmup 0 --calibrate never --rate 200/s --orphan 3s",
+        database.url()
+    );
+    (database, line)
+}
+
+/// The files that agents of a test kept.
+fn kept(lab: &Lab) -> Vec<PathBuf> {
+    let entries = fs::read_dir(lab.path("state/dyno/agents")).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn what_agents_kept_is_what_is_recorded() {
+    let lab = Lab::new();
+    let (database, line) = prepared(&lab);
+    lab.dyno(&format!("{line} -t 60s --events 600 --agents local:3"))
+        .success();
+    let told = lab.dyno("fleet collect last").success();
+    has(
+        &told,
+        &["the files of 3 agents add up to what is recorded: 600 events"],
+    );
+    // Of a record that was changed that is not so.
+    let changed = rusqlite(
+        &lab,
+        "UPDATE run SET summary = replace(summary, ':600,', ':601,')",
+    );
+    assert!(changed > 0);
+    let told = lab.dyno("fleet collect last").failure(1);
+    has(&told, &["601 in the record, 600 in the files"]);
+    // Without the record all of the run is in the files.
+    let files = kept(&lab);
+    let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
+    let other = "--results other.db";
+    lab.dyno(&format!("fleet collect {} {other}", names.join(" ")))
+        .success();
+    let shown = lab.dyno(&format!("show last --json {other}")).success();
+    let run: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(run["totals"]["events"], 600);
+    assert_eq!(run["agents"].as_array().unwrap().len(), 3);
+    assert_eq!(run["end"]["how"], "completed");
+    assert_eq!(database.query_one("SELECT COUNT(*) FROM done"), "600");
+    // A file that is missing is not passed over.
+    let told = lab.dyno(&format!(
+        "fleet collect {} {} --results third.db",
+        names[0], names[2]
+    ));
+    let told = told.failure(1);
+    has(&told, &["there is no file of load generator 2 of 3"]);
+}
+
+#[test]
+fn a_run_whose_coordinator_was_killed_is_put_together() {
+    let lab = Lab::new();
+    let (database, line) = prepared(&lab);
+    let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));
+    run.measuring();
+    let agents = children(run.pid(), "--stdin-key");
+    let early = lab.dyno("fleet collect last").failure(1);
+    has(&early, &["still goes on"]);
+    std::thread::sleep(Duration::from_secs(3));
+    run.signal(libc::SIGKILL);
+    let _ = run.finish(LIMIT);
+    wait_for_end(&agents, Duration::from_secs(30));
+    let told = lab.dyno("fleet collect last").failure(1);
+    has(&told, &["heard no more of the coordinator"]);
+    let run = last(&lab);
+    // Every row that an agent wrote, and none besides.
+    let rows: u64 = database
+        .query_one("SELECT COUNT(*) FROM done")
+        .parse()
+        .unwrap();
+    assert_eq!(run["totals"]["events"].as_u64().unwrap(), rows);
+    assert_eq!(run["verdict"], "refused");
+    let (outcome, evidence) = agents_check(&run);
+    assert_eq!(outcome, "refuse", "{evidence}");
+    let intervals = run["intervals"].as_array().unwrap();
+    assert!(intervals.len() >= 3, "{}", intervals.len());
+    // What was seen of the host until then is there as well.
+    let facts = lab.dyno("show last --facts").success();
+    has(&facts, &["collected: 2 of 2 agents' files", "kernel:"]);
+}
+
+#[test]
+fn an_agent_that_was_killed_leaves_what_it_had_measured() {
+    let lab = Lab::new();
+    let (_database, line) = prepared(&lab);
+    let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));
+    run.measuring();
+    let agents = children(run.pid(), "--stdin-key");
+    std::thread::sleep(Duration::from_secs(3));
+    signal(agents[0], libc::SIGKILL);
+    run.finish(LIMIT).failure(1);
+    let files = kept(&lab);
+    let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
+    let other = "--results other.db";
+    let told = lab.dyno(&format!("fleet collect {} {other}", names.join(" ")));
+    has(
+        &told.failure(1),
+        &["the file of local1 ends before its load did"],
+    );
+    for wrong in [
+        ("fleet collect", "needs a run"),
+        ("fleet collect nothing.dyno-agent", "nothing.dyno-agent"),
+        ("fleet collect insert.lua", "this is no file of an agent"),
+    ] {
+        let told = lab.dyno(wrong.0);
+        assert!(!told.status.success(), "{}", wrong.0);
+        has(&told, &[wrong.1]);
+    }
+}
+
+/// Changes the results file of a test: how many rows.
+fn rusqlite(lab: &Lab, sql: &str) -> usize {
+    let file = rusqlite::Connection::open(lab.path("dyno.db")).unwrap();
+    file.execute(sql, []).unwrap()
+}
