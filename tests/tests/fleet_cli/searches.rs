@@ -20,7 +20,7 @@ fn searched(lab: &Lab, database: &Database, agents: u32) -> Value {
     let script = file(lab, "held.lua", HELD);
     let line = format!(
         "search {script} --target {} -c 8 --workers 1 -t 700ms --warmup 0 --votes 1 --from 40/s \
-         --width 150% --calibrate never --seed 3 --agents local:{agents} -q --json",
+         --width 100% --calibrate never --seed 3 --agents local:{agents} -q --json",
         database.url()
     );
     let mut command = lab.command(&line);
