@@ -336,11 +336,13 @@ fn reason(
             .filter(|agent| agent.name == name)
             .for_each(Launched::kill);
     }
+    let mut agents = agents.borrow_mut();
+    agents.iter_mut().for_each(Launched::try_again);
     if signals.leaving.get() || fleet.on_loss == LossPolicy::Degrade {
         return None;
     }
-    let mut agents = agents.borrow_mut();
-    agents.iter_mut().find_map(|agent| {
+    let agents = agents.iter_mut().filter(|agent| !agent.comes_again());
+    agents.into_iter().find_map(|agent| {
         let how = agent.ended()?;
         Some(StopRequest::Graceful(format!(
             "agent {} has ended ({how})",

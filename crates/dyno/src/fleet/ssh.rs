@@ -15,6 +15,8 @@ const CONNECT_S: u32 = 10;
 /// A shared connection gives a port back at once, or does not answer.
 const GIVE_BACK: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
+/// So many do so at a time.
+const AT_ONCE: usize = 32;
 /// ssh's own status where it is not the remote command's.
 const FAILED: i32 = 255;
 /// What shells end with where they cannot start a command.
@@ -78,6 +80,10 @@ impl Remote {
                 "the sshd of {host} has to permit what `ssh -R` does: AllowTcpForwarding yes, and \
                  PermitListen any"
             )),
+            Some(FAILED) if self.is_turned_away(status, said) => Some(format!(
+                "the sshd of {host}, or of a host on the way, may take too few connections at \
+                 once: MaxStartups"
+            )),
             Some(FAILED) => Some(format!(
                 "try `ssh -o BatchMode=yes {host} {program} --version`, which has to work"
             )),
@@ -89,9 +95,13 @@ impl Remote {
         }
     }
 
-    /// A connection that others share (ControlMaster) outlives this ssh, and would keep the port.
-    /// Where there is none it says so at once.
-    pub fn give_back(&mut self) -> Option<GivingBack> {
+    /// Whether the server gave no answer, as it does where more connections begin at once than it
+    /// takes (MaxStartups).
+    pub fn is_turned_away(&self, status: Option<i32>, said: &str) -> bool {
+        status == Some(FAILED) && said.contains("kex_exchange_identification")
+    }
+
+    fn giving_back(&mut self) -> Option<Child> {
         let forward = self.forward.take()?;
         let mut command = Command::new("ssh");
         command
@@ -100,25 +110,26 @@ impl Remote {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         // Without it a port stays in use until the shared connection ends.
-        command.spawn().ok().map(GivingBack)
+        command.spawn().ok()
     }
 }
 
-/// A port that is given back meanwhile.
-pub struct GivingBack(Child);
-
-impl GivingBack {
-    /// Waits for all of them.
-    pub fn finish(mut all: Vec<Self>) {
+/// Gives ports back: a connection that others share (ControlMaster) outlives the ssh that asked for
+/// one. Where there is none, ssh says so at once.
+pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
+    let mut all = all.peekable();
+    while all.peek().is_some() {
+        let some = all.by_ref().take(AT_ONCE);
+        let mut some: Vec<Child> = some.filter_map(Remote::giving_back).collect();
         let until = Clock.now() + GIVE_BACK.as_nanos() as u64;
-        let goes_on = |one: &mut Self| matches!(one.0.try_wait(), Ok(None));
-        while all.iter_mut().any(goes_on) && Clock.now() < until {
+        let goes_on = |one: &mut Child| matches!(one.try_wait(), Ok(None));
+        while some.iter_mut().any(goes_on) && Clock.now() < until {
             std::thread::sleep(LOOK);
         }
-        for one in all.iter_mut().filter_map(|one| goes_on(one).then_some(one)) {
-            // It may have ended just now.
-            let _ = one.0.kill();
-            let _ = one.0.wait();
+        for one in &mut some {
+            // Most have ended, and been waited for.
+            let _ = one.kill();
+            let _ = one.wait();
         }
     }
 }
@@ -152,6 +163,9 @@ mod tests {
         let refused = "Error: remote port forwarding failed for listen port 61234";
         assert!(advice(Some(255), refused).contains("sshd of me@gen1"));
         assert!(advice(Some(127), "sh: 1: dyno: not found").contains("--agent-command"));
+        let busy = "kex_exchange_identification: Connection closed by remote host";
+        assert!(remote.is_turned_away(Some(255), busy));
+        assert!(advice(Some(255), busy).contains("MaxStartups"));
         // Its own words say it, or a signal does.
         assert_eq!(advice(Some(1), "error"), "");
         assert_eq!(advice(None, ""), "");
