@@ -184,17 +184,31 @@ impl Running {
     /// # Panics
     /// It ends before, or does not tell it within a minute.
     pub fn tells(&mut self, text: &str) {
+        let told = self.tells_or_ends(text);
+        assert!(told, "{} ended early: {}", self.what, self.told());
+    }
+
+    /// Waits until this text stands in its standard error; false where it ends before.
+    ///
+    /// # Panics
+    /// It does neither within a minute.
+    pub fn tells_or_ends(&mut self, text: &str) -> bool {
         let deadline_ns = Clock.now() + 60_000_000_000;
         loop {
             let ended = self.child.try_wait().expect("a child can be waited for");
-            let told = self.stderr.as_ref().map(Reader::text).unwrap_or_default();
-            if told.contains(text) {
-                return;
+            if self.told().contains(text) {
+                return true;
             }
-            assert!(ended.is_none(), "{} ended early: {told}", self.what);
-            assert!(Clock.now() < deadline_ns, "{}: {told}", self.what);
+            if ended.is_some() {
+                return false;
+            }
+            assert!(Clock.now() < deadline_ns, "{}: {}", self.what, self.told());
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    fn told(&self) -> String {
+        self.stderr.as_ref().map(Reader::text).unwrap_or_default()
     }
 
     /// Waits for its end.

@@ -7,10 +7,13 @@
 pub mod command;
 pub mod database;
 pub mod log;
+pub mod network;
 pub mod own_servers;
 pub mod private;
+pub mod processes;
 pub mod proxysql;
 pub mod server;
+pub mod sshd;
 
 pub use command::{Output, dyno, sysbench};
 pub use database::Database;

@@ -13,6 +13,12 @@ use crate::servers::programs::{find, postgres_bin, testbed};
 /// the administrator's own.
 const POLICY: &str = "#!/bin/sh\n# Made by Dyno's `cargo xtask test`; safe to remove.\nexit 101\n";
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
+/// The server of ssh is for the tests, which start it themselves: where it was not installed, it is
+/// not to listen after the machine's next boot. Debian's unit and script look for this file.
+const SSH_SERVER: &str = "openssh-server";
+const SSH_STAYS_OFF: &str = "/etc/ssh/sshd_not_to_be_run";
+const SSH_STAYS_OFF_TEXT: &str =
+    "Made by Dyno's `cargo xtask test`, which installed sshd; remove it to have sshd started.\n";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The packages that bring what is not there yet.
@@ -33,6 +39,10 @@ pub fn missing() -> Vec<&'static str> {
         (program("valgrind"), "valgrind"),
         // Carries what several load generators say.
         (program("nats-server"), "nats-server"),
+        // Starts them on other hosts, which the tests have on this one.
+        (program("sshd"), SSH_SERVER),
+        (program("ssh") && program("ssh-keygen"), "openssh-client"),
+        (program("ip"), "iproute2"),
         (program("patchelf"), "patchelf"),
         (program("openssl"), "openssl"),
         // Looks at HTML reports.
@@ -76,6 +86,9 @@ pub fn install(log_folder: &Path) -> Result<()> {
     // Which PostgreSQL there is can only be told now.
     let mut arguments = vec!["install", "-y", "--no-install-recommends"];
     arguments.extend(missing());
+    if arguments.contains(&SSH_SERVER) {
+        put(SSH_STAYS_OFF, SSH_STAYS_OFF_TEXT, "644", log_folder)?;
+    }
     let policy = Policy::enforce(log_folder)?;
     let installed = apt_get(log_folder, &arguments);
     policy.lift()?;
@@ -140,6 +153,15 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
     bail!("{what}\nfailed ({status}):\n{end}")
 }
 
+/// Writes a file of the system's, by way of a folder that this user may write.
+fn put(path: &str, text: &str, mode: &str, folder: &Path) -> Result<()> {
+    let draft: PathBuf = folder.join("draft");
+    fs::write(&draft, text).with_context(|| format!("cannot write {}", draft.display()))?;
+    let mut install = as_root("install");
+    install.args(["-D", "-m", mode]).arg(draft).arg(path);
+    run(&mut install)
+}
+
 /// The policy that package scripts ask before they start a service.
 struct Policy {
     ours: bool,
@@ -153,11 +175,7 @@ impl Policy {
             let ours = fs::read_to_string(there).is_ok_and(|text| text == POLICY);
             return Ok(Self { ours });
         }
-        let draft: PathBuf = folder.join("policy-rc.d");
-        fs::write(&draft, POLICY).with_context(|| format!("cannot write {}", draft.display()))?;
-        let mut install = as_root("install");
-        install.args(["-m", "755"]).arg(draft).arg(POLICY_PATH);
-        run(&mut install)?;
+        put(POLICY_PATH, POLICY, "755", folder)?;
         Ok(Self { ours: true })
     }
 

@@ -3,6 +3,7 @@
 //! agent's own monotonic clock.
 
 mod queue;
+mod silence;
 mod types;
 
 use std::collections::VecDeque;
@@ -38,6 +39,8 @@ pub struct Agent {
     start: Nanos,
     orphan_ns: Nanos,
     heard_at: Nanos,
+    /// Whoever started it has let it go.
+    deserted: bool,
     ticked_at: Nanos,
     hello_at: Nanos,
     pulse_at: Nanos,
@@ -68,6 +71,7 @@ impl Agent {
             attempt: 0,
             start: 0,
             heard_at: now,
+            deserted: false,
             ticked_at: now,
             hello_at: now,
             pulse_at: now,
@@ -400,37 +404,7 @@ impl Agent {
             self.pulse(now);
         }
         self.offer(now);
-        let silence = now.saturating_sub(self.heard_at);
-        if silence > self.orphan_ns {
-            self.orphaned(silence);
-        }
-    }
-
-    /// A process that was stopped has heard nobody meanwhile: that is not the coordinator's
-    /// silence, who has half the time left to be heard again.
-    fn notice_pause(&mut self, now: Nanos) {
-        if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
-            let half = now.saturating_sub(self.orphan_ns / 2);
-            self.heard_at = self.heard_at.max(half);
-        }
-        self.ticked_at = now;
-    }
-
-    fn orphaned(&mut self, silence: Nanos) {
-        let unconfirmed = self.queue.len();
-        match self.stage {
-            Stage::Waiting if self.serial == 0 => self.exit(Exit::NotJoined),
-            Stage::Running => {
-                let seconds = silence / 1_000_000_000;
-                let why = format!("nothing was heard of the coordinator for {seconds} s");
-                self.stop(End::Orphaned, why);
-            }
-            Stage::Ended if unconfirmed > 0 && silence < self.config.linger_ns => {}
-            _ => {
-                self.disarm();
-                self.exit(Exit::Orphaned { unconfirmed });
-            }
-        }
+        self.notice_silence(now);
     }
 
     /// When [`Agent::tick`] is to be called at the latest: at least once a second, by which silence

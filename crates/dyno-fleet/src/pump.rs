@@ -14,7 +14,7 @@ use crate::message::{Ceiling, End, Message};
 /// What the load says is looked for so often.
 const LOOK_NS: u64 = 10_000_000;
 
-/// What the load says of itself.
+/// What the load says of itself, or the process that makes it.
 #[derive(Debug)]
 pub enum LoadReport {
     /// This much could be done at most.
@@ -31,6 +31,8 @@ pub enum LoadReport {
     Outcome(Vec<String>),
     /// The load has ended.
     Ended(End),
+    /// Whoever started the agent has let it go.
+    Deserted,
 }
 
 /// The host's civil time, in nanoseconds since 1970.
@@ -158,6 +160,7 @@ fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
             }
             Ok(LoadReport::Outcome(pieces)) => agent.outcome(pieces),
             Ok(LoadReport::Ended(end)) => agent.ended(end, now),
+            Ok(LoadReport::Deserted) => agent.deserted(),
             Err(TryRecvError::Empty) => return,
             Err(TryRecvError::Disconnected) => {
                 if matches!(agent.stage(), crate::message::Stage::Running) {

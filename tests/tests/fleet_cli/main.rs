@@ -8,5 +8,7 @@ mod common;
 mod joins;
 mod losses;
 mod mistakes;
+mod network;
 mod searches;
+mod ssh;
 mod whole;

@@ -63,6 +63,8 @@ impl Set {
         add("DYNO_TEST_SYSBENCH".to_owned(), text(&sysbench));
         let nats = programs::find("nats-server").context("nats-server is not installed")?;
         add("DYNO_TEST_NATS_SERVER".to_owned(), text(&nats));
+        let sshd = programs::find("sshd").context("openssh-server is not installed")?;
+        add("DYNO_TEST_SSHD".to_owned(), text(&sshd));
         add("DYNO_TEST_TLS_CA".to_owned(), text(&self.authority));
         Ok(variables)
     }

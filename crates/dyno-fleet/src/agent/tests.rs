@@ -350,6 +350,38 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
 }
 
 #[test]
+fn one_that_was_let_go_ends_soon_unless_it_makes_load_or_orders_come() {
+    let start = BEGIN + SECOND;
+    let mut waiting = agent();
+    waiting.deserted();
+    // The bus still works: standard input was closed, and that was all.
+    for second in 1..=20 {
+        let now = BEGIN + second * SECOND;
+        waiting.receive(order(1, Task::Wait), now);
+        waiting.tick(now);
+    }
+    each_second(&mut waiting, 21..=23);
+    assert_eq!(commands(&mut waiting), []);
+    waiting.tick(BEGIN + 24 * SECOND);
+    let exit = Exit::Orphaned { unconfirmed: 0 };
+    assert_eq!(commands(&mut waiting), [Command::Exit(exit)]);
+
+    let mut agent = running(start);
+    agent.deserted();
+    agent.interval(&interval(0, start), start + SECOND).unwrap();
+    each_second(&mut agent, 1..=10);
+    assert_eq!(commands(&mut agent), []);
+    agent.tick(BEGIN + 11 * SECOND);
+    let why = "nothing was heard of the coordinator for 11 s".to_owned();
+    assert_eq!(commands(&mut agent), [Command::Stop { why }]);
+    agent.ended(End::Stopped, BEGIN + 11 * SECOND);
+    // Nobody is there to take what it has.
+    agent.tick(BEGIN + 12 * SECOND);
+    let exit = Exit::Orphaned { unconfirmed: 2 };
+    assert_eq!(commands(&mut agent), [Command::Exit(exit)]);
+}
+
+#[test]
 fn a_pause_of_its_own_is_no_silence_of_the_coordinator() {
     let start = BEGIN + 5 * SECOND;
     let mut agent = running(start);

@@ -90,5 +90,6 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
             observes: true,
         },
         linger_ns: LINGER_NS,
+        is_held: false,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -11,7 +11,7 @@ use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL};
 use dyno_fleet::names::{AgentName, RunId};
-use dyno_fleet::pump::{take_part, unix_ns};
+use dyno_fleet::pump::{LoadReport, take_part, unix_ns};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -103,6 +103,8 @@ pub struct Membership {
     pub conditions: Conditions,
     /// See [`AgentConfig::linger_ns`].
     pub linger_ns: u64,
+    /// Whoever started it holds its standard input as long as the run goes on.
+    pub is_held: bool,
 }
 
 impl From<LaunchConfig> for Membership {
@@ -125,6 +127,7 @@ impl From<LaunchConfig> for Membership {
             },
             // The bus goes with who started both.
             linger_ns: LINGER_NS / 10,
+            is_held: true,
         }
     }
 }
@@ -149,6 +152,9 @@ pub fn serve(membership: Membership) -> Result<()> {
     let mut agent = Agent::new(config, Clock.now(), unix_ns());
     let (command, commands) = channel();
     let (report, reports) = channel();
+    if membership.is_held {
+        hold(report.clone())?;
+    }
     let begins = Arc::clone(&file);
     let prepared = move |assignment: &Assignment| {
         begins.begin(&run, &name, hello.clone(), assignment);
@@ -171,6 +177,20 @@ pub fn serve(membership: Membership) -> Result<()> {
              received"
         ),
     }
+}
+
+/// Tells when whoever started this process has ended, or its ssh: one that makes no load waits no
+/// longer for either.
+fn hold(report: Sender<LoadReport>) -> Result<()> {
+    let thread = std::thread::Builder::new().name("held".to_owned());
+    let body = move || {
+        // It holds nothing more; one that cannot be read says the same.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = report.send(LoadReport::Deserted);
+    };
+    let thread = thread.spawn(body);
+    thread.context("cannot start the thread that watches standard input")?;
+    Ok(())
 }
 
 /// Tells this process from another one of the same name.

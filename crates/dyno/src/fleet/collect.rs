@@ -21,9 +21,9 @@ use dyno_run::scratch::{self, Scratch};
 
 use super::bundle::Bundle;
 use super::kept;
-use super::launch::ssh;
 use super::outcome::{Known, SENT_AT, operations, together};
 use super::specs::Place;
+use super::ssh::Remote;
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{console, run_store};
@@ -256,19 +256,18 @@ fn had(
             let path = scratch.join(file_name(run, agent));
             let file = std::fs::File::create(&path)?;
             let program = parsed.value("agent-command").unwrap_or("dyno");
-            let mut command = ssh();
-            command
-                .args(["--", &host])
-                .arg(format!("{program} agent --print-file {run}.{agent}"))
-                .stdin(Stdio::null())
-                .stdout(file)
-                .stderr(Stdio::piped());
-            let done = command.output().context("cannot start ssh")?;
+            let remote = Remote::new(&host, program);
+            let mut command = remote.command(&format!("agent --print-file {run}.{agent}"));
+            command.stdin(Stdio::null()).stdout(file);
+            let done = command.stderr(Stdio::piped()).output();
+            let done = done.context("cannot start ssh (`apt install openssh-client`)")?;
             let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-            match done.status.success() {
-                true => Ok(path),
-                false => bail!("ssh {host}: {}: {said}", done.status),
+            if done.status.success() {
+                return Ok(path);
             }
+            let advice = remote.advice(done.status.code(), &said);
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+            bail!("ssh {host}: {}: {said}{advice}", done.status)
         }
         _ => bail!(
             "it joined by itself: copy {} from its host, and name it",

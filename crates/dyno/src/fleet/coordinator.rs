@@ -105,7 +105,7 @@ fn conduct(
         return Err(usage(wrong));
     }
     if !begun {
-        return Err(not_begun(&report, interrupted));
+        return Err(not_begun(&report, interrupted, &agents.borrow()));
     }
     let known = Known {
         division: &report.division,
@@ -228,12 +228,14 @@ fn own_end(fleet: &Fleet, server: Option<&Server>, run: &RunId) -> Result<NatsCo
     })
 }
 
-fn not_begun(report: &Report, interrupted: bool) -> anyhow::Error {
+fn not_begun(report: &Report, interrupted: bool, agents: &[Launched]) -> anyhow::Error {
     if interrupted {
         return RunError::from(dyno_load::LoadError::Interrupted).into();
     }
     let why = report.failed.clone().unwrap_or_default();
-    anyhow!("the agents did not begin: {why}")
+    let advice = agents.iter().find_map(Launched::advice);
+    let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+    anyhow!("the agents did not begin: {why}{advice}")
 }
 
 /// The agents' processes.
@@ -334,11 +336,13 @@ fn reason(
             .filter(|agent| agent.name == name)
             .for_each(Launched::kill);
     }
+    let mut agents = agents.borrow_mut();
+    agents.iter_mut().for_each(Launched::try_again);
     if signals.leaving.get() || fleet.on_loss == LossPolicy::Degrade {
         return None;
     }
-    let mut agents = agents.borrow_mut();
-    agents.iter_mut().find_map(|agent| {
+    let agents = agents.iter_mut().filter(|agent| !agent.comes_again());
+    agents.into_iter().find_map(|agent| {
         let how = agent.ended()?;
         Some(StopRequest::Graceful(format!(
             "agent {} has ended ({how})",

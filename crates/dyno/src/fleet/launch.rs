@@ -4,14 +4,17 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_core::{Clock, redact};
+use dyno_core::clock::{Clock, Nanos};
+use dyno_core::{Secret, redact};
 use serde::Serialize;
 
 use super::agent::LaunchConfig;
 use super::specs::{Fleet, Place, Spec};
+use super::ssh::{self, Remote};
 
 /// So much of what an agent writes to standard error is kept.
 const KEPT_BYTES: usize = 4 << 10;
@@ -19,15 +22,34 @@ const KEPT_BYTES: usize = 4 << 10;
 const LEAVE: Duration = Duration::from_secs(5);
 /// Whether it has is looked at so often.
 const LOOK: Duration = Duration::from_millis(20);
-/// Ports at which agents reach the bus on their hosts: those that no service is given.
-const PORTS: std::ops::Range<u32> = 49_152..65_535;
+/// The last words of one that has ended may take so long to be read.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// An agent is started again so often, each time later.
+const RETRIES: u32 = 5;
+const RETRY_NS: Nanos = 300_000_000;
+/// How an agent is called.
+const AGENT: &str = "agent --stdin-key";
 
 /// An agent that was started.
 pub struct Launched {
     pub name: String,
+    /// Where it is, if the user's ssh has started it.
+    remote: Option<Remote>,
     child: Child,
     said: Arc<Mutex<String>>,
+    hearing: Option<JoinHandle<()>>,
     ended: Option<ExitStatus>,
+    again: Option<Again>,
+}
+
+/// How an agent is started once more: one of many, to which a server of ssh gave no answer because
+/// it was answering so many others.
+struct Again {
+    /// What it has to know.
+    line: Secret,
+    left: u32,
+    /// When, if it is to be.
+    at: Option<Nanos>,
 }
 
 impl Launched {
@@ -36,16 +58,25 @@ impl Launched {
     /// # Errors
     /// There is no such program.
     pub fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
-        let command = match &spec.place {
-            Place::Local => own(&["agent", "--stdin-key"])?,
-            Place::Joins => bail!("agent {} is started by somebody else", spec.name),
-            Place::Ssh(host) => {
-                let (command, bus) = ssh_to_bus(fleet, host, &config.bus);
-                config.bus = bus;
-                command
+        let host = match &spec.place {
+            Place::Local => {
+                let command = own(&["agent", "--stdin-key"])?;
+                return Self::begin(spec.name.as_str(), None, command, &config);
             }
+            Place::Joins => bail!("agent {} is started by somebody else", spec.name),
+            Place::Ssh(host) => host,
         };
-        Self::begin(spec.name.as_str(), command, &config)
+        let mut remote = Remote::new(host, &fleet.program);
+        let number = fleet.specs.iter().position(|one| one.name == spec.name);
+        config.bus = remote.carry(&config.bus, &config.run, number.unwrap_or_default());
+        let command = remote.command(AGENT);
+        let mut this = Self::begin(spec.name.as_str(), Some(remote), command, &config)?;
+        this.again = Some(Again {
+            line: Secret::new(line(&config)?),
+            left: RETRIES,
+            at: None,
+        });
+        Ok(this)
     }
 
     /// Starts a process of Dyno's here, or by the user's own ssh on another host, which is told an
@@ -58,17 +89,16 @@ impl Launched {
         program: &str,
         config: &impl Serialize,
     ) -> Result<(Self, ChildStdin, ChildStdout)> {
-        let (name, mut command) = match place {
+        let (name, remote, mut command) = match place {
             Place::Ssh(host) => {
-                let mut command = ssh();
-                let there = format!("{program} agent --observe");
-                command.args(["--", host, &there]);
-                (host.as_str(), command)
+                let remote = Remote::new(host, program);
+                let command = remote.command("agent --observe");
+                (host.as_str(), Some(remote), command)
             }
-            Place::Local | Place::Joins => ("local", own(&["agent", "--observe"])?),
+            Place::Local | Place::Joins => ("local", None, own(&["agent", "--observe"])?),
         };
         command.stdout(Stdio::piped());
-        let mut this = Self::begin(name, command, config)?;
+        let mut this = Self::begin(name, remote, command, config)?;
         let pipes = (this.child.stdin.take(), this.child.stdout.take());
         match pipes {
             (Some(input), Some(output)) => Ok((this, input, output)),
@@ -76,43 +106,68 @@ impl Launched {
         }
     }
 
-    fn begin(name: &str, mut command: Command, config: &impl Serialize) -> Result<Self> {
-        command
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C is the coordinator's, who tells the agents.
-            .process_group(0);
-        // What it has to know it is told; a variable is there for more than its process.
-        for (name, value) in std::env::vars() {
-            if redact::text(&value) != value {
-                command.env_remove(name);
-            }
-        }
-        let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {name} with {program}"))?;
+    fn begin(
+        name: &str,
+        remote: Option<Remote>,
+        command: Command,
+        config: &impl Serialize,
+    ) -> Result<Self> {
         let said = Arc::new(Mutex::new(String::new()));
-        if let Some(errors) = child.stderr.take() {
-            let said = Arc::clone(&said);
-            // Without it the agent's last words are not known.
-            let _ = std::thread::Builder::new()
-                .name("agent-errors".to_owned())
-                .spawn(move || hear(errors, &said));
-        }
-        let line = serde_json::to_string(config)? + "\n";
-        let input = child.stdin.as_mut();
-        let input = input.ok_or_else(|| anyhow!("the agent has no standard input"))?;
-        // One that has ended already says why itself.
-        let _ = input
-            .write_all(line.as_bytes())
-            .and_then(|()| input.flush());
+        let (child, hearing) = spawn(command, &line(config)?, &said).with_context(|| {
+            let program = if remote.is_some() {
+                "ssh"
+            } else {
+                "this program"
+            };
+            format!("cannot start {name} by {program}")
+        })?;
         Ok(Self {
             name: name.to_owned(),
+            remote,
             child,
             said,
+            hearing,
             ended: None,
+            again: None,
         })
+    }
+
+    /// Starts it once more where its server of ssh had too much to do. Before one has come to life
+    /// that is the same as a later start.
+    pub fn try_again(&mut self) {
+        let ended = self.ended().is_some();
+        let (Some(again), Some(remote)) = (&mut self.again, &self.remote) else {
+            return;
+        };
+        let now = Clock.now();
+        match again.at {
+            Some(at) if now >= at => {
+                again.at = None;
+                let command = remote.command(AGENT);
+                if let Ok((child, hearing)) = spawn(command, again.line.expose(), &self.said) {
+                    (self.child, self.hearing, self.ended) = (child, hearing, None);
+                }
+            }
+            Some(_) => {}
+            None if ended => {
+                let status = self.ended.and_then(|status| status.code());
+                let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+                if again.left == 0 || !remote.is_turned_away(status, &said) {
+                    return;
+                }
+                said.clear();
+                again.left -= 1;
+                // Others were turned away at the same time.
+                let pause = (RETRIES - again.left) as u64 * RETRY_NS + now % RETRY_NS;
+                again.at = Some(now + pause);
+            }
+            None => {}
+        }
+    }
+
+    /// Whether it has ended and is to be started once more.
+    pub fn comes_again(&self) -> bool {
+        self.again.as_ref().is_some_and(|again| again.at.is_some())
     }
 
     /// Its process on this host.
@@ -124,14 +179,40 @@ impl Launched {
     pub fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
+            let hearing = self.hearing.take_if(|_| self.ended.is_some());
+            // Another process may hold its standard error: that of a shared connection.
+            let until = Clock.now() + LAST_WORDS.as_nanos() as u64;
+            while hearing.as_ref().is_some_and(|one| !one.is_finished()) && Clock.now() < until {
+                std::thread::sleep(LOOK);
+            }
         }
         let how = self.ended?;
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = redact::text(said.trim());
+        let said = self.said();
         Some(match said.is_empty() {
             true => format!("{how}"),
-            false => format!("{how}: {}", said.replace('\n', "; ")),
+            false => format!("{how}: {said}"),
         })
+    }
+
+    /// The same of one that is about to end.
+    pub fn ended_within(&mut self, time: Duration) -> Option<String> {
+        let until = Clock.now() + time.as_nanos() as u64;
+        while self.ended().is_none() && Clock.now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.ended()
+    }
+
+    /// The last that it said.
+    pub fn said(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        redact::text(said.trim()).replace('\n', "; ")
+    }
+
+    /// What to try where it could not be started on its host, if that is known.
+    pub fn advice(&self) -> Option<String> {
+        let status = self.ended.and_then(|status| status.code());
+        self.remote.as_ref()?.advice(status, &self.said())
     }
 
     /// Ends it at once.
@@ -142,17 +223,19 @@ impl Launched {
 
     /// Ends all of them: those that do not end by themselves are killed.
     pub fn end_all(all: &mut [Self], patience: Option<Duration>) {
+        all.iter_mut().for_each(|one| one.again = None);
         let until = Clock.now() + patience.unwrap_or(LEAVE).as_nanos() as u64;
         while Clock.now() < until && all.iter_mut().any(|one| one.ended().is_none()) {
             std::thread::sleep(LOOK);
         }
-        for one in all {
+        for one in all.iter_mut() {
             if one.ended().is_none() {
                 // It may have ended just now.
                 let _ = one.child.kill();
                 let _ = one.child.wait();
             }
         }
+        ssh::give_back(all.iter_mut().filter_map(|one| one.remote.as_mut()));
     }
 }
 
@@ -165,6 +248,45 @@ impl Drop for Launched {
     }
 }
 
+/// What an agent has to know, as it is told.
+fn line(config: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string(config)? + "\n")
+}
+
+/// Starts a process, and tells it what it has to know.
+fn spawn(
+    mut command: Command,
+    line: &str,
+    said: &Arc<Mutex<String>>,
+) -> Result<(Child, Option<JoinHandle<()>>)> {
+    command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is the coordinator's, who tells the agents.
+        .process_group(0);
+    // What it has to know it is told; a variable is there for more than its process.
+    for (name, value) in std::env::vars_os() {
+        let value = value.to_string_lossy();
+        if redact::text(&value) != value {
+            command.env_remove(name);
+        }
+    }
+    let mut child = command.spawn()?;
+    let hearing = child.stderr.take().and_then(|errors| {
+        let said = Arc::clone(said);
+        let thread = std::thread::Builder::new().name("agent-errors".to_owned());
+        // Without it the agent's last words are not known.
+        thread.spawn(move || hear(errors, &said)).ok()
+    });
+    let input = child.stdin.as_mut();
+    let input = input.ok_or_else(|| anyhow!("it has no standard input"))?;
+    // One that has ended already says why itself.
+    let _ = input
+        .write_all(line.as_bytes())
+        .and_then(|()| input.flush());
+    Ok((child, hearing))
+}
+
 /// Keeps the end of what an agent says.
 fn hear(errors: ChildStderr, said: &Mutex<String>) {
     for line in BufReader::new(errors).split(b'\n') {
@@ -172,7 +294,8 @@ fn hear(errors: ChildStderr, said: &Mutex<String>) {
             return;
         };
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.push_str(&String::from_utf8_lossy(&line));
+        // ssh ends its lines as terminals need it.
+        said.push_str(String::from_utf8_lossy(&line).trim_end_matches('\r'));
         said.push('\n');
         let mut from = said.len().saturating_sub(KEPT_BYTES);
         while !said.is_char_boundary(from) {
@@ -188,30 +311,4 @@ fn own(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::null());
     Ok(command)
-}
-
-/// The user's own ssh.
-pub fn ssh() -> Command {
-    let mut command = Command::new("ssh");
-    command
-        .args(["-T", "-o", "BatchMode=yes"])
-        .args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"])
-        .stdout(Stdio::null());
-    command
-}
-
-/// The same with a way back to the bus; and where the bus is on the other host.
-fn ssh_to_bus(fleet: &Fleet, host: &str, bus: &str) -> (Command, String) {
-    // Another run may be under way there.
-    let draw = Clock.now() as u32 ^ std::process::id();
-    let port = PORTS.start + draw % (PORTS.end - PORTS.start);
-    let there = format!("127.0.0.1:{port}");
-    let mut command = ssh();
-    command
-        .args(["-o", "ExitOnForwardFailure=yes", "-R"])
-        .arg(format!("{there}:{bus}"))
-        .arg("--")
-        .arg(host)
-        .arg(format!("{} agent --stdin-key", fleet.program));
-    (command, there)
 }

@@ -14,6 +14,7 @@ mod outcome;
 mod server_agent;
 mod sink;
 mod specs;
+mod ssh;
 mod watcher;
 
 pub use agent::{LaunchConfig, Membership, serve};

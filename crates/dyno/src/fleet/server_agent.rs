@@ -30,6 +30,8 @@ const BURST_GAP: Duration = Duration::from_secs(10);
 /// How long its last sample may take, and then its process.
 const END: Duration = Duration::from_secs(3);
 const LEAVE: Duration = Duration::from_secs(2);
+/// What it says is looked for so often.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long the first answer may take: an ssh connects.
 const BEGIN: Duration = Duration::from_secs(30);
 /// Series of this process and of observers on this host have lower numbers, those of sessions
@@ -85,16 +87,14 @@ impl ServerAgent {
             early: Vec::new(),
         };
         if let Err(error) = watcher.begin(&heard) {
-            Launched::end_all(std::slice::from_mut(&mut launched), Some(Duration::ZERO));
-            let how = launched.ended().unwrap_or_default();
-            bail!("--server-agent: the observer beside the server did not begin: {error}; {how}");
+            bail!("--server-agent: {}", not_begun(launched, &error));
         }
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let (stop, stopped) = channel::<()>();
         let body = move || {
             if !watcher.watch(&heard, &stopped, &sender) {
                 let how = launched
-                    .ended()
+                    .ended_within(LEAVE)
                     .unwrap_or_else(|| "it says nothing".to_owned());
                 lost(&sender, &how);
             }
@@ -122,6 +122,29 @@ impl ServerAgent {
         })
     }
 }
+
+/// Why an observer did not begin, in the words of its ssh where that says it.
+fn not_begun(mut launched: Launched, error: &anyhow::Error) -> String {
+    // One whose pipes are closed is about to end.
+    let how = match error.is::<HasEnded>() {
+        true => launched.ended_within(LEAVE),
+        false => launched.ended(),
+    };
+    let mut text = format!(
+        "the observer beside the server ({}) did not begin: ",
+        launched.name
+    );
+    text += &how.unwrap_or_else(|| error.to_string());
+    if let Some(advice) = launched.advice() {
+        text += &format!("; {advice}");
+    }
+    text
+}
+
+/// Its pipes are closed.
+#[derive(Debug, thiserror::Error)]
+#[error("it has ended")]
+struct HasEnded;
 
 /// Reads lines, each with when it came.
 fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
@@ -164,7 +187,7 @@ struct Watcher {
 impl Watcher {
     /// Asks the clock for the first time.
     fn begin(&mut self, heard: &Receiver<(Line, Nanos)>) -> Result<()> {
-        self.ask()?;
+        self.ask().map_err(|_| HasEnded)?;
         let until = Clock.now() + BEGIN.as_nanos() as u64;
         let mut answers = 0;
         while answers < PROBES {
@@ -176,7 +199,7 @@ impl Watcher {
                 }
                 Ok((Line::Seen(seen), _)) => self.early.push(seen),
                 Err(RecvTimeoutError::Timeout) => bail!("it does not answer"),
-                Err(RecvTimeoutError::Disconnected) => bail!("it has ended"),
+                Err(RecvTimeoutError::Disconnected) => return Err(HasEnded.into()),
             }
         }
         self.estimator.end_burst();
@@ -220,9 +243,8 @@ impl Watcher {
             self.pass(seen, sender);
         }
         let mut burst_at = Clock.now() + BURST_GAP.as_nanos() as u64;
-        let look = Duration::from_millis(50);
         loop {
-            match heard.recv_timeout(look) {
+            match heard.recv_timeout(LOOK) {
                 Ok((Line::Seen(seen), _)) => self.pass(seen, sender),
                 Ok((Line::Echo(sent, received), returned)) => self.take(sent, received, returned),
                 Err(RecvTimeoutError::Timeout) => {}

@@ -1,0 +1,57 @@
+//! What an agent does of which nobody wants anything any more.
+
+use dyno_core::clock::Nanos;
+
+use super::{Agent, Exit};
+use crate::message::{End, Stage};
+
+/// One that whoever started it has let go waits for a word so long: orders come once a second.
+const DESERTED_NS: Nanos = 3_000_000_000;
+
+impl Agent {
+    /// Whoever started it has let it go, and has most likely ended. Where orders come all the same
+    /// it goes on.
+    pub fn deserted(&mut self) {
+        self.deserted = true;
+    }
+
+    /// A process that was stopped has heard nobody meanwhile: that is not the coordinator's
+    /// silence, who has half the time left to be heard again.
+    pub(super) fn notice_pause(&mut self, now: Nanos) {
+        if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
+            let half = now.saturating_sub(self.orphan_ns / 2);
+            self.heard_at = self.heard_at.max(half);
+        }
+        self.ticked_at = now;
+    }
+
+    pub(super) fn notice_silence(&mut self, now: Nanos) {
+        let silence = now.saturating_sub(self.heard_at);
+        // A load goes on as long as the user has said.
+        let limit = match self.deserted && self.stage != Stage::Running {
+            true => self.orphan_ns.min(DESERTED_NS),
+            false => self.orphan_ns,
+        };
+        if silence > limit {
+            self.orphaned(silence);
+        }
+    }
+
+    fn orphaned(&mut self, silence: Nanos) {
+        let unconfirmed = self.queue.len();
+        match self.stage {
+            Stage::Waiting if self.serial == 0 => self.exit(Exit::NotJoined),
+            Stage::Running => {
+                let seconds = silence / 1_000_000_000;
+                let why = format!("nothing was heard of the coordinator for {seconds} s");
+                self.stop(End::Orphaned, why);
+            }
+            Stage::Ended
+                if unconfirmed > 0 && !self.deserted && silence < self.config.linger_ns => {}
+            _ => {
+                self.disarm();
+                self.exit(Exit::Orphaned { unconfirmed });
+            }
+        }
+    }
+}

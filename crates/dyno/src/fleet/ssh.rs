@@ -1,0 +1,173 @@
+//! The user's own ssh: how it is called, what it carries back to the bus, and what to try where it
+//! does not work.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_fleet::names::RunId;
+
+/// Ports at which agents reach the bus on their hosts: above those that Linux gives to outgoing
+/// connections.
+const PORTS: std::ops::Range<u32> = 61_000..65_535;
+/// ssh itself would wait as long as TCP does, which is minutes.
+const CONNECT_S: u32 = 10;
+/// A shared connection gives a port back at once, or does not answer.
+const GIVE_BACK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
+/// So many do so at a time.
+const AT_ONCE: usize = 32;
+/// ssh's own status where it is not the remote command's.
+const FAILED: i32 = 255;
+/// What shells end with where they cannot start a command.
+const NO_COMMAND: [i32; 2] = [126, 127];
+
+/// A program of Dyno's on another host.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    host: String,
+    /// How Dyno is called there.
+    program: String,
+    /// What `-R` says, where its ssh carries the bus.
+    forward: Option<String>,
+}
+
+impl Remote {
+    /// Dyno on a host as ssh knows it.
+    pub fn new(host: &str, program: &str) -> Self {
+        Self {
+            host: host.to_owned(),
+            program: program.to_owned(),
+            forward: None,
+        }
+    }
+
+    /// Has its ssh carry the bus; tells where that is on the other host. Agents of a run have other
+    /// numbers, and other ports.
+    pub fn carry(&mut self, bus: &str, run: &RunId, number: usize) -> String {
+        // Other runs may be under way there.
+        let draw = run.as_str().bytes().fold(std::process::id(), |draw, byte| {
+            draw.wrapping_mul(31).wrapping_add(byte.into())
+        });
+        let port = PORTS.start + draw.wrapping_add(number as u32) % (PORTS.end - PORTS.start);
+        let there = format!("127.0.0.1:{port}");
+        self.forward = Some(format!("{there}:{bus}"));
+        there
+    }
+
+    /// The ssh that starts it with these arguments.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new("ssh");
+        command
+            .args(["-T", "-o", "BatchMode=yes"])
+            .args(["-o", &format!("ConnectTimeout={CONNECT_S}")])
+            .args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"])
+            .stdout(Stdio::null());
+        if let Some(forward) = &self.forward {
+            command.args(["-o", "ExitOnForwardFailure=yes", "-R", forward]);
+        }
+        command
+            .args(["--", &self.host])
+            .arg(format!("{} {arguments}", self.program));
+        command
+    }
+
+    /// What to try where its ssh ended so, if that is known.
+    pub fn advice(&self, status: Option<i32>, said: &str) -> Option<String> {
+        let Self { host, program, .. } = self;
+        match status {
+            Some(FAILED) if said.contains("forwarding failed") => Some(format!(
+                "the sshd of {host} has to permit what `ssh -R` does: AllowTcpForwarding yes, and \
+                 PermitListen any"
+            )),
+            Some(FAILED) if self.is_turned_away(status, said) => Some(format!(
+                "the sshd of {host}, or of a host on the way, may take too few connections at \
+                 once: MaxStartups"
+            )),
+            Some(FAILED) => Some(format!(
+                "try `ssh -o BatchMode=yes {host} {program} --version`, which has to work"
+            )),
+            Some(code) if NO_COMMAND.contains(&code) => Some(format!(
+                "install Dyno on {host} where its shell finds {program}, or say with \
+                 --agent-command how it is called there"
+            )),
+            _ => None,
+        }
+    }
+
+    /// Whether the server gave no answer, as it does where more connections begin at once than it
+    /// takes (MaxStartups).
+    pub fn is_turned_away(&self, status: Option<i32>, said: &str) -> bool {
+        status == Some(FAILED) && said.contains("kex_exchange_identification")
+    }
+
+    fn giving_back(&mut self) -> Option<Child> {
+        let forward = self.forward.take()?;
+        let mut command = Command::new("ssh");
+        command
+            .args(["-O", "cancel", "-R", &forward, "--", &self.host])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // Without it a port stays in use until the shared connection ends.
+        command.spawn().ok()
+    }
+}
+
+/// Gives ports back: a connection that others share (ControlMaster) outlives the ssh that asked for
+/// one. Where there is none, ssh says so at once.
+pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
+    let mut all = all.peekable();
+    while all.peek().is_some() {
+        let some = all.by_ref().take(AT_ONCE);
+        let mut some: Vec<Child> = some.filter_map(Remote::giving_back).collect();
+        let until = Clock.now() + GIVE_BACK.as_nanos() as u64;
+        let goes_on = |one: &mut Child| matches!(one.try_wait(), Ok(None));
+        while some.iter_mut().any(goes_on) && Clock.now() < until {
+            std::thread::sleep(LOOK);
+        }
+        for one in &mut some {
+            // Most have ended, and been waited for.
+            let _ = one.kill();
+            let _ = one.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_of_a_run_have_ports_of_their_own_beyond_those_of_clients() {
+        let run = RunId::new("r1").unwrap();
+        let ports: Vec<u32> = (0..100)
+            .map(|number| {
+                let there = Remote::new("gen1", "dyno").carry("127.0.0.1:4222", &run, number);
+                there.rsplit_once(':').unwrap().1.parse().unwrap()
+            })
+            .collect();
+        let distinct: std::collections::BTreeSet<&u32> = ports.iter().collect();
+        assert_eq!(distinct.len(), ports.len());
+        assert!(ports.iter().all(|port| PORTS.contains(port)));
+    }
+
+    #[test]
+    fn what_to_try_follows_from_how_ssh_ended() {
+        let remote = Remote::new("me@gen1", "/opt/dyno");
+        let advice = |status, said| remote.advice(status, said).unwrap_or_default();
+        assert_eq!(
+            advice(Some(255), "Permission denied (publickey)."),
+            "try `ssh -o BatchMode=yes me@gen1 /opt/dyno --version`, which has to work"
+        );
+        let refused = "Error: remote port forwarding failed for listen port 61234";
+        assert!(advice(Some(255), refused).contains("sshd of me@gen1"));
+        assert!(advice(Some(127), "sh: 1: dyno: not found").contains("--agent-command"));
+        let busy = "kex_exchange_identification: Connection closed by remote host";
+        assert!(remote.is_turned_away(Some(255), busy));
+        assert!(advice(Some(255), busy).contains("MaxStartups"));
+        // Its own words say it, or a signal does.
+        assert_eq!(advice(Some(1), "error"), "");
+        assert_eq!(advice(None, ""), "");
+    }
+}
