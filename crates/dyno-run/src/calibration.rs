@@ -225,7 +225,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
         String::from_utf8_lossy(&job.work.text()).into_owned(),
         format!("{:?} {:?}", lasting(options), job.rand),
         format!("{family:?} {by_socket} {}", job.emulate_prepared),
-        format!("{} {}", drive.sessions, drive.workers),
+        format!("{} {}", drive.own().sessions, drive.workers),
     ];
     for part in &parts {
         hash.update(part.as_bytes());

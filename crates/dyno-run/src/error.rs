@@ -76,6 +76,15 @@ impl RunError {
         }
     }
 
+    /// Whether the user ended the run before there was anything to measure.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Load(LoadError::Interrupted) => true,
+            Self::While { error, .. } => error.is_interruption(),
+            _ => false,
+        }
+    }
+
     /// Whether it is of the results file, not of the target.
     pub fn is_of_results(&self) -> bool {
         match self {

@@ -76,6 +76,8 @@ fn status() -> u8 {
                 STATUS_USAGE
             } else if run.is_some_and(RunError::is_refusal) {
                 STATUS_REFUSED
+            } else if run.is_some_and(RunError::is_interruption) {
+                STATUS_INTERRUPTED
             } else {
                 STATUS_FAILED
             }

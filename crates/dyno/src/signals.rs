@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_load::{StopLevel, StopSignal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::{STATUS_INTERRUPTED, console};
@@ -21,13 +21,26 @@ pub fn ignore_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Makes SIGINT and SIGTERM raise the signal that is returned.
+/// Whether whoever started this process has it ignore a signal.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero is a valid sigaction, which the kernel fills; nothing is changed.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Makes SIGINT and SIGTERM raise the signal that is returned, and SIGHUP, which comes when the
+/// terminal goes away, unless the user has it ignored (`nohup`).
 ///
 /// # Errors
 /// The system refuses handlers.
 pub fn install() -> Result<Arc<StopSignal>> {
     let stop = StopSignal::new();
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    let handled = [SIGINT, SIGTERM].into_iter().chain(hangup);
+    let mut signals = Signals::new(handled).context("cannot handle signals")?;
     let raised = Arc::clone(&stop);
     std::thread::Builder::new()
         .name("signals".to_owned())

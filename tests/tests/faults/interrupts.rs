@@ -1,6 +1,7 @@
 //! Ctrl-C: what it ends, how soon, and what is said of it.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -181,4 +182,33 @@ fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
         let output = interrupted(running).failure(1);
         has(&output, &["interrupted before"]);
     }
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_a_run_unless_that_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("event.lua");
+    fs::write(&script, "function event() dyno.sleep(0.01) end\n").unwrap();
+    let run = |ignored: bool, time: &str| {
+        let line = format!("run {} -t {time} --warmup 0 -q", script.display());
+        let mut command = command(&line);
+        if ignored {
+            // SAFETY: a system call without pointers, between fork and exec.
+            unsafe {
+                command.pre_exec(|| {
+                    libc::signal(libc::SIGHUP, libc::SIG_IGN);
+                    Ok(())
+                });
+            }
+        }
+        let running = Running::start(&mut command);
+        thread::sleep(Duration::from_secs(2));
+        running.signal(libc::SIGHUP);
+        running
+    };
+    let ended = sound(run(false, "60s").finish(Duration::from_secs(20)));
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    has(&ended, &["interrupted", "transactions"]);
+    let went_on = sound(run(true, "4s").finish(LIMIT)).success();
+    has(&went_on, &["transactions"]);
 }

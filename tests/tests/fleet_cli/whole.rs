@@ -110,6 +110,26 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
 }
 
 #[test]
+fn what_scripts_print_is_told() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let text = "function thread_init() print('session ' .. sysbench.tid .. ' is here') end\n\
+                function event() dyno.sleep(0.01) end\n";
+    let script = file(&lab, "prints.lua", text);
+    let line = format!(
+        "run {script} --target {} -c 2 -t 1s --warmup 0 --calibrate never --agents local:2",
+        database.url()
+    );
+    let told = lab.dyno(&line).success();
+    for (agent, session) in [("local1", 0), ("local2", 1)] {
+        has(
+            &told,
+            &[&format!("agent {agent} said: session {session} is here")],
+        );
+    }
+}
+
+#[test]
 fn parts_may_go_by_what_each_agent_can_offer() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);

@@ -17,7 +17,7 @@ fn money_is_neither_made_nor_lost_on_any_server() {
         place
             .dyno("prepare tpcb --history_pk=on --foreign_keys=on")
             .success();
-        let result = place.result(&format!("tpcb {MIX} -c 4 -t 2s"));
+        let result = place.result(&format!("tpcb {MIX} -c 4 -t 2s --grace 20s"));
         let entries = result["ledger"].as_array().unwrap();
         assert_eq!(entries.len(), 8, "{name}");
         for entry in entries {

@@ -107,6 +107,9 @@ fn conduct(
     if !begun {
         return Err(not_begun(&report, interrupted, &agents.borrow()));
     }
+    if !quiet {
+        tell_prints(&agents.borrow());
+    }
     let known = Known {
         division: &report.division,
         sessions: drive.sessions,
@@ -120,6 +123,16 @@ fn conduct(
         calibration: ceiling(&report),
         outcome: together(&report, &known)?,
     })
+}
+
+/// What agents wrote to standard error, such as what scripts print: the last of it.
+fn tell_prints(agents: &[Launched]) {
+    for agent in agents {
+        let said = agent.said();
+        if !said.is_empty() {
+            console::note(&format!("agent {} said: {said}", agent.name));
+        }
+    }
 }
 
 /// What all agents together could have offered: as much as the one allows that comes first to its
