@@ -40,7 +40,7 @@ pub struct Agent {
     orphan_ns: Nanos,
     heard_at: Nanos,
     /// Whoever started it has let it go.
-    deserted: bool,
+    launcher_gone: bool,
     ticked_at: Nanos,
     hello_at: Nanos,
     pulse_at: Nanos,
@@ -71,7 +71,7 @@ impl Agent {
             attempt: 0,
             start: 0,
             heard_at: now,
-            deserted: false,
+            launcher_gone: false,
             ticked_at: now,
             hello_at: now,
             pulse_at: now,

@@ -5,6 +5,7 @@ mod file;
 
 use std::collections::BTreeMap;
 
+use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
 
 use crate::coordinator::{AgentReport, Report, Total, judge_record};
@@ -144,7 +145,7 @@ impl Collection {
         while self.files.iter().flatten().any(|source| !source.ended) {
             for (index, source) in self.files.iter_mut().enumerate() {
                 if let Some(source) = source {
-                    source.read(upto, &mut merger, index)?;
+                    source.read((upto, axis.end(upto)), &mut merger, index)?;
                 }
             }
             merger.due(0).into_iter().for_each(&mut tell);
@@ -204,7 +205,12 @@ impl Collection {
 
 impl Source {
     /// Reads until the interval of this number has come, or its end.
-    fn read(&mut self, upto: u64, merger: &mut Merger, index: usize) -> Result<(), FileError> {
+    fn read(
+        &mut self,
+        (upto, now): (u64, Nanos),
+        merger: &mut Merger,
+        index: usize,
+    ) -> Result<(), FileError> {
         while !self.ended && self.next <= upto {
             let Some(message) = self.file.next_message()? else {
                 self.ended = true;
@@ -216,7 +222,7 @@ impl Source {
                 return Ok(());
             };
             match message.body {
-                Body::Record(record) => self.record(*record, merger, index),
+                Body::Record(record) => self.record(*record, now, merger, index),
                 Body::Outcome(piece) => {
                     self.pieces.entry(piece.number).or_insert(piece.text);
                 }
@@ -226,7 +232,7 @@ impl Source {
         Ok(())
     }
 
-    fn record(&mut self, record: Record, merger: &mut Merger, index: usize) {
+    fn record(&mut self, record: Record, now: Nanos, merger: &mut Merger, index: usize) {
         let joiner = match record.end {
             None => &mut self.joiner,
             Some(_) => &mut self.totals,
@@ -236,10 +242,15 @@ impl Source {
             Ok(Some(whole)) => match whole.end {
                 None => {
                     let own = &whole.interval;
-                    self.next = own.index.saturating_add(1);
+                    let next = own.index.saturating_add(1);
                     let began = own.start_unix_ns.checked_sub(own.start);
-                    self.began_unix_ns = self.began_unix_ns.or(began.filter(|ns| *ns > 0));
-                    merger.add(index, whole.interval, u64::MAX)
+                    // One that is far ahead of all others is refused, and not waited for.
+                    let added = merger.add(index, whole.interval, now);
+                    if added.is_ok() {
+                        self.next = next;
+                        self.began_unix_ns = self.began_unix_ns.or(began.filter(|ns| *ns > 0));
+                    }
+                    added
                 }
                 Some(end) => {
                     self.total = Some(Total::of(&whole, end));

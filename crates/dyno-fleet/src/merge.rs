@@ -129,7 +129,7 @@ pub struct Axis {
 
 impl Axis {
     /// When an interval is over.
-    fn end(&self, index: u64) -> Nanos {
+    pub(crate) fn end(&self, index: u64) -> Nanos {
         let length = index.saturating_add(1).saturating_mul(self.interval_ns);
         self.start
             .saturating_add(self.warmup_ns)

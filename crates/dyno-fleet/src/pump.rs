@@ -32,7 +32,7 @@ pub enum LoadReport {
     /// The load has ended.
     Ended(End),
     /// Whoever started the agent has let it go.
-    Deserted,
+    LauncherGone,
 }
 
 /// The host's civil time, in nanoseconds since 1970.
@@ -160,7 +160,7 @@ fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
             }
             Ok(LoadReport::Outcome(pieces)) => agent.outcome(pieces),
             Ok(LoadReport::Ended(end)) => agent.ended(end, now),
-            Ok(LoadReport::Deserted) => agent.deserted(),
+            Ok(LoadReport::LauncherGone) => agent.launcher_gone(),
             Err(TryRecvError::Empty) => return,
             Err(TryRecvError::Disconnected) => {
                 if matches!(agent.stage(), crate::message::Stage::Running) {

@@ -49,6 +49,9 @@ fn what_agents_kept_is_what_is_recorded() {
         &told,
         &["the files of 3 agents add up to what is recorded: 600 events"],
     );
+    let same = lab.dyno("fleet collect dyno.db:last --results other.db");
+    has(&same.success(), &["add up to what is recorded"]);
+    assert!(!lab.path("other.db").exists());
     // Of a record that was changed that is not so.
     let changed = rusqlite(
         &lab,

@@ -6,13 +6,13 @@ use super::{Agent, Exit};
 use crate::message::{End, Stage};
 
 /// One that whoever started it has let go waits for a word so long: orders come once a second.
-const DESERTED_NS: Nanos = 3_000_000_000;
+const LAUNCHER_GONE_NS: Nanos = 3_000_000_000;
 
 impl Agent {
     /// Whoever started it has let it go, and has most likely ended. Where orders come all the same
     /// it goes on.
-    pub fn deserted(&mut self) {
-        self.deserted = true;
+    pub fn launcher_gone(&mut self) {
+        self.launcher_gone = true;
     }
 
     /// A process that was stopped has heard nobody meanwhile: that is not the coordinator's
@@ -28,8 +28,8 @@ impl Agent {
     pub(super) fn notice_silence(&mut self, now: Nanos) {
         let silence = now.saturating_sub(self.heard_at);
         // A load goes on as long as the user has said.
-        let limit = match self.deserted && self.stage != Stage::Running {
-            true => self.orphan_ns.min(DESERTED_NS),
+        let limit = match self.launcher_gone && self.stage != Stage::Running {
+            true => self.orphan_ns.min(LAUNCHER_GONE_NS),
             false => self.orphan_ns,
         };
         if silence > limit {
@@ -47,7 +47,7 @@ impl Agent {
                 self.stop(End::Orphaned, why);
             }
             Stage::Ended
-                if unconfirmed > 0 && !self.deserted && silence < self.config.linger_ns => {}
+                if unconfirmed > 0 && !self.launcher_gone && silence < self.config.linger_ns => {}
             _ => {
                 self.disarm();
                 self.exit(Exit::Orphaned { unconfirmed });

@@ -353,7 +353,7 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
 fn one_that_was_let_go_ends_soon_unless_it_makes_load_or_orders_come() {
     let start = BEGIN + SECOND;
     let mut waiting = agent();
-    waiting.deserted();
+    waiting.launcher_gone();
     // The bus still works: standard input was closed, and that was all.
     for second in 1..=20 {
         let now = BEGIN + second * SECOND;
@@ -367,7 +367,7 @@ fn one_that_was_let_go_ends_soon_unless_it_makes_load_or_orders_come() {
     assert_eq!(commands(&mut waiting), [Command::Exit(exit)]);
 
     let mut agent = running(start);
-    agent.deserted();
+    agent.launcher_gone();
     agent.interval(&interval(0, start), start + SECOND).unwrap();
     each_second(&mut agent, 1..=10);
     assert_eq!(commands(&mut agent), []);

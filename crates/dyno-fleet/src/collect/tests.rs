@@ -183,6 +183,22 @@ fn a_line_that_is_cut_off_is_the_end() {
 }
 
 #[test]
+fn an_interval_that_cannot_be_is_refused_and_not_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let path = written(&folder, 1, 1, 3, None).path().to_owned();
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, last) = text.trim_end().rsplit_once('\n').unwrap();
+    let far = last.replace("\"seq\":2", "\"seq\":1152921504606846976");
+    let far = far.replace("\"index\":2", "\"index\":1152921504606846976");
+    assert_ne!(far, last);
+    fs::write(&path, format!("{before}\n{far}\n{last}\n")).unwrap();
+    let (report, told) = merged(vec![AgentFile::open(&path).unwrap()]);
+    let kinds: Vec<Kind> = report.findings.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [Kind::Malformed, Kind::AgentLost]);
+    assert_eq!(told.len(), 3);
+}
+
+#[test]
 fn files_of_other_runs_and_of_none_are_refused() {
     let folder = TempDir::new().unwrap();
     let one = || written(&folder, 1, 2, 1, Some(End::Completed));

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use anyhow::Result;
-use dyno_core::plan::OptionValue;
+use dyno_core::plan::{Calibrate, OptionValue, Plan};
 use dyno_core::units;
 
 use super::within::Within;
@@ -13,20 +13,23 @@ use dyno_run::Job;
 use dyno_run::calibration::{self, Calibration};
 
 /// Makes a calibration of the job, keeps it for the runs to come, and prints it. Where it is a part
-/// of something larger, one that is kept does as well, and nothing is printed.
+/// of something larger, one that is kept does as well unless the plan wants a
+/// new one, and nothing is printed.
 ///
 /// # Errors
 /// A script or target that cannot be calibrated.
 pub fn main(
     job: &Job,
     options: &[(String, OptionValue)],
-    parsed: &Parsed,
+    (parsed, plan): (&Parsed, &Plan),
     within: Option<&Within>,
 ) -> Result<u8> {
     if let Some((within, place)) =
         within.and_then(|within| Some((within, within.calibration.as_ref()?)))
     {
-        let made = match calibration::kept(job, options) {
+        let again = plan.record.calibrate == Calibrate::Always;
+        let kept = calibration::kept(job, options).filter(|_| !again);
+        let made = match kept {
             Some(kept) => kept,
             None => calibration::make(job, options, &within.stop, &crate::notices::quiet())?,
         };

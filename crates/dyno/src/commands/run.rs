@@ -106,7 +106,7 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     }
     if command == "calibrate" {
         let options = options_of(&loaded.job.drive, &own);
-        return super::calibrate::main(&loaded.job, &options, &parsed, within);
+        return super::calibrate::main(&loaded.job, &options, (&parsed, &plan), within);
     }
     let context = RunContext::of(within, &parsed)?;
     request.execute(loaded, &parsed, (own, plan), &shaping, context)

@@ -186,7 +186,7 @@ fn hold(report: Sender<LoadReport>) -> Result<()> {
     let body = move || {
         // It holds nothing more; one that cannot be read says the same.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        let _ = report.send(LoadReport::Deserted);
+        let _ = report.send(LoadReport::LauncherGone);
     };
     let thread = thread.spawn(body);
     thread.context("cannot start the thread that watches standard input")?;

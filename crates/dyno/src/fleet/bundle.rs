@@ -43,7 +43,7 @@ impl Bundle {
         plan.record = RecordPlan {
             observe: false,
             ledger: dyno_core::plan::Compared::Nothing,
-            calibrate: dyno_core::plan::Calibrate::Never,
+            calibrate: plan.record.calibrate,
             percentiles: plan.record.percentiles.clone(),
             statements: plan.record.statements || !plan.record.explain.is_empty(),
             force: true,

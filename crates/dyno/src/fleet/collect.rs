@@ -49,7 +49,6 @@ pub enum Collected {
 /// # Errors
 /// There is no such run, or no file of its agents.
 pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
-    let results = run_store::required(parsed)?;
     let (first, rest) = words
         .split_first()
         .ok_or_else(|| usage("dyno fleet collect needs a run, or the files of its agents"))?;
@@ -57,15 +56,15 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
         &std::env::temp_dir(),
         &scratch::name(wall_time().as_nanos()),
     )?;
-    let (base, files) = if Path::new(first).is_file() {
+    let (results, base, files) = if Path::new(first).is_file() {
         let files = opened(words.iter().map(PathBuf::from))?;
-        let collection = Collection::new(opened(words.iter().map(PathBuf::from))?)?;
-        (known(&results, &collection)?, files)
+        let results = run_store::required(parsed)?;
+        (results.clone(), known(&results, &files)?, files)
     } else {
-        let (_, record) = run_store::load(parsed, first, &Scope::whole())?;
+        let (results, record) = run_store::load(parsed, first, &Scope::whole())?;
         let given = rest.iter().map(PathBuf::from).collect();
         let paths = gathered(parsed, &record, given, scratch.path())?;
-        (Some(record), opened(paths.into_iter())?)
+        (results, Some(record), opened(paths.into_iter())?)
     };
     if let Some(record) = &base {
         is_over(&results, record)?;
@@ -167,19 +166,22 @@ fn opened(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<AgentFile>> {
 }
 
 /// The run of these files in the results file, if it is there.
-fn known(results: &Path, collection: &Collection) -> Result<Option<RunRecord>> {
-    if !results.is_file() {
-        return Ok(None);
-    }
-    let Some(head) = collection.head() else {
+fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRecord>> {
+    let head = files.first().map(AgentFile::head);
+    let Some(head) = head.filter(|_| results.is_file()) else {
         return Ok(None);
     };
     let results = Results::open_read(results)?;
-    let mut found = results.with_fact(RUN, head.run.as_str())?;
-    // The first is the coordinator's own; others were collected.
-    found.truncate(1);
-    let load = |id| results.load(id, &Scope::whole());
-    Ok(found.pop().map(load).transpose()?)
+    let mut unfinished = None;
+    for id in results.with_fact(RUN, head.run.as_str())? {
+        let record = results.load(id, &Scope::whole())?;
+        if record.summary.is_some() {
+            return Ok(Some(record));
+        }
+        // The first is the coordinator's own.
+        unfinished.get_or_insert(record);
+    }
+    Ok(unfinished)
 }
 
 /// A run that goes on is not to be collected.

@@ -109,6 +109,7 @@ fn conduct(
     }
     if !quiet {
         tell_prints(&agents.borrow());
+        tell_uncalibrated(&report);
     }
     let known = Known {
         division: &report.division,
@@ -131,6 +132,16 @@ fn tell_prints(agents: &[Launched]) {
         let said = agent.said();
         if !said.is_empty() {
             console::note(&format!("agent {} said: {said}", agent.name));
+        }
+    }
+}
+
+/// Which agents could not find out what they can offer at most, and why.
+fn tell_uncalibrated(report: &Report) {
+    for agent in &report.agents {
+        if let Some(ceiling) = agent.ceiling.as_ref().filter(|own| own.per_s.is_none()) {
+            let why = &ceiling.why;
+            console::note(&format!("warning: no calibration of {}: {why}", agent.name));
         }
     }
 }

@@ -246,33 +246,40 @@ fn calibrated(
     assignment: &Assignment,
     conditions: Conditions,
 ) -> Result<Calibration> {
-    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let place = Arc::<Mutex<Option<Calibration>>>::default();
     let within = Within {
-        part: Some(Arc::clone(part)),
         calibration: Some(Arc::clone(&place)),
-        ..Within::new(Arc::clone(&part.stop))
+        ..within(part)
     };
-    let file = file.display().to_string();
-    let words = ["dyno", "calibrate", "--plan", &file, "--quiet"];
-    let args = words.map(str::to_owned).to_vec();
-    run_workload(args, "calibrate", Some(&within))?;
-    drop(folder);
+    work("calibrate", assignment, conditions, &within)?;
     let made = place.lock().unwrap_or_else(PoisonError::into_inner).take();
     made.context("there is no calibration")
 }
 
 /// Runs what an agent was given.
 fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
-    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
-    let within = Within {
+    work("run", assignment, conditions, &within(part))
+}
+
+fn within(part: &Arc<AgentLoad>) -> Within {
+    Within {
         part: Some(Arc::clone(part)),
         ..Within::new(Arc::clone(&part.stop))
-    };
+    }
+}
+
+/// Has a command work on what an agent was given.
+fn work(
+    command: &str,
+    assignment: &Assignment,
+    conditions: Conditions,
+    within: &Within,
+) -> Result<()> {
+    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let file = file.display().to_string();
-    let words = ["dyno", "run", "--plan", &file, "--quiet"];
+    let words = ["dyno", command, "--plan", &file, "--quiet"];
     let args = words.map(str::to_owned).to_vec();
-    run_workload(args, "run", Some(&within))?;
+    run_workload(args, command, Some(within))?;
     drop(folder);
     Ok(())
 }

@@ -77,7 +77,7 @@ impl ServerAgent {
             Launched::observer(&self.place, &self.program, &config)?;
         let (lines, heard) = channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        thread("beside-lines")
+        thread("observer-lines")
             .spawn(move || hear(output, &lines))
             .context("cannot start the thread that hears the observer")?;
         let mut watcher = Watcher {
@@ -109,7 +109,7 @@ impl ServerAgent {
             }
             Launched::end_all(std::slice::from_mut(&mut launched), Some(LEAVE));
         };
-        let watching: JoinHandle<()> = thread("beside")
+        let watching: JoinHandle<()> = thread("remote-observer")
             .spawn(body)
             .context("cannot start the thread that watches the observer")?;
         let end = move || {
