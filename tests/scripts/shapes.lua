@@ -11,7 +11,8 @@ sysbench.cmdline.options = {
   dip_for = {"how long a dip lasts, seconds", 1},
   dip = {"so many times as long events pause in a dip", 3},
   cpu = {"CPU time that an event takes from the client, seconds", 0},
-  block = {"every so manieth event blocks its worker for 0.3 s; 0: none", 0},
+  block = {"every so manieth event blocks its worker; 0: none", 0},
+  block_for = {"for so long, seconds", 0.3},
   uneven = {"every other session pauses so many times as long", 1},
   fail_every = {"every so manieth event begins with an error that is ignored", 0},
   statements = {"statements of an event", 1},
@@ -121,7 +122,7 @@ function event()
     compute()
   end
   if opt.block > 0 and events % opt.block == 0 then
-    os.execute("sleep 0.3")
+    os.execute(("sleep %g"):format(opt.block_for))
   end
   if opt.pause > 0 then
     dyno.sleep(opt.pause * factor())

@@ -130,6 +130,10 @@ impl Stages {
         let mut command = Command::new(program);
         command.args(words.split(' ')).current_dir(repository());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
+        // What is compiled once needs no gigabytes for the next time.
+        if std::env::var_os("CARGO_INCREMENTAL").is_none() {
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         command.env("DYNO_BIN", dist::build::binary());
         command.env("RUST_TEST_THREADS", test_threads().to_string());
         self.command(&format!("cargo {words}"), &mut command)

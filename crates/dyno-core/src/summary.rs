@@ -414,7 +414,7 @@ pub struct ClientCost {
     pub worker_busy: Vec<f64>,
     /// The longest time a worker's loop was kept from its sockets, in milliseconds.
     pub stall_max_ms: f64,
-    /// Share of the time that each worker's loop was kept from its sockets for 10 ms or longer at
+    /// Share of the time that each worker's loop was kept from its sockets for 1 ms or longer at
     /// a time, 0 to 1; empty where it was not measured.
     #[serde(default)]
     pub worker_away: Vec<f64>,

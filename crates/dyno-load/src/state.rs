@@ -21,7 +21,7 @@ use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Lifecycle, Session, Wait};
-use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
+use crate::silences::{AWAY_NS, OWN_NS, SILENCE_NS, Silences, TimeRange};
 use crate::statements::{Literals, Statements};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
@@ -215,7 +215,7 @@ impl State {
             // A lone session holds up nobody but itself.
             self.stall_ns_max = self.stall_ns_max.max(away_ns);
         }
-        if away_ns >= OWN_NS {
+        if away_ns >= AWAY_NS {
             self.away_ns += away_ns;
         }
         // What the loop did itself is no silence of the target's.

@@ -76,6 +76,17 @@ fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
     at_ceiling.caught("client-cpu", "doubt", "no cpu time to spare");
 }
 
+#[test]
+fn a_script_that_blocks_its_worker_for_a_little_of_each_event_is_told() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("{} -c 4 --workers 1 -t 4s --warmup 0", shapes(&url));
+    let run = |more: &str| judged_while(&format!("{line} {more}"), Some(server.pid()), |_| {});
+    run("--pause=0.004").passed("client-cpu");
+    let blocked = run("--pause=0.004 --block=1 --block-for=0.003");
+    blocked.caught("client-cpu", "doubt", "blocked");
+}
+
 /// A library that moves the civil clock of one process and of nobody else.
 const STEPPER: &str = r"
 #include <sys/syscall.h>

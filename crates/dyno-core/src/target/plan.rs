@@ -1,6 +1,7 @@
 //! A target as part of a plan: taken apart, and without its password.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,17 @@ impl TargetPlan {
         }
     }
 
+    /// An endpoint that is, on each host, that host itself: a socket, or its loopback interface.
+    pub fn own_host(&self) -> Option<String> {
+        self.endpoints.iter().find_map(|endpoint| match endpoint {
+            EndpointPlan::Tcp { host, .. } => {
+                let address = host.parse().map(|ip: IpAddr| ip.to_canonical().is_loopback());
+                (host == "localhost" || address == Ok(true)).then(|| host.clone())
+            }
+            EndpointPlan::Unix { socket } => Some(socket.display().to_string()),
+        })
+    }
+
     /// How connections are to be protected, in libpq's words; `None` where nobody said.
     pub fn tls_mode(&self) -> Option<&str> {
         let implied = self.parameters.get("sslrootcert").map(|_| "verify-ca");
@@ -108,5 +120,22 @@ impl Target {
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_each_host_has_of_its_own_is_known() {
+        let own = |url: &str| Target::parse(url).unwrap().plan().own_host();
+        assert_eq!(own("mysql://u@db1:3306/d"), None);
+        assert_eq!(own("pg://u@10.0.0.1/d"), None);
+        assert_eq!(own("sqlite:/tmp/x.db"), None);
+        assert_eq!(own("mysql://u@127.0.0.2/d"), Some("127.0.0.2".to_owned()));
+        assert_eq!(own("pg://u@[::1]/d"), Some("::1".to_owned()));
+        assert_eq!(own("pg://u@localhost:5432/d"), Some("localhost".to_owned()));
+        assert_eq!(own("mysql://u@db1,127.0.0.1/d"), Some("127.0.0.1".to_owned()));
     }
 }

@@ -16,7 +16,7 @@ pub(super) const CLIENT_CPU: Check = Check {
            process stood still, for {2} ms or more; if the generator read pages from disk {3} \
            times a second or more, or had {4} % of its descriptors open. Also if its process stood \
            still for {5} % of the time in all, or its script blocked a worker that sessions share \
-           for {6} %: stalled, 10 ms or longer at a time, neither on a CPU nor waiting for one.",
+           for {6} %: stalled, 1 ms or longer at a time, neither on a CPU nor waiting for one.",
     thresholds: &[
         BUSY,
         WAITING,
@@ -105,7 +105,7 @@ struct Workers {
     waiting: Option<f64>,
     switches: Option<f64>,
     stall_ms: Option<f64>,
-    /// Neither at the sockets, 10 ms or longer at a time, nor on a CPU, nor waiting for one.
+    /// Neither at the sockets, 1 ms or longer at a time, nor on a CPU, nor waiting for one.
     blocked: Option<f64>,
     major_faults: Option<f64>,
     descriptors: Option<f64>,

@@ -81,8 +81,8 @@ fn conduct(
     let config = config(fleet, drive, (&division, calibration), run, bundle);
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
-    let about = (fleet, drive, machine.as_str());
-    let mut watcher = Watcher::new(about, (quiet, observer), measured_after, &signals);
+    let (who, what) = ((fleet, machine.as_str()), (drive, plan.target.as_ref()));
+    let mut watcher = Watcher::new(who, what, (quiet, observer), measured_after, &signals);
     let stop = || {
         let revived = revived(&server).map(StopRequest::Graceful);
         let wrong = || signals.wrong.borrow().clone().map(StopRequest::Graceful);

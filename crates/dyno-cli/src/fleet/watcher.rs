@@ -9,6 +9,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
 use dyno_core::plan::{Division, Drive};
+use dyno_core::target::TargetPlan;
 use dyno_core::units::human_number;
 use dyno_fleet::coordinator::{Event, Phase, Report};
 use dyno_fleet::finding::Kind;
@@ -46,6 +47,7 @@ impl Default for Signals {
 pub struct Watcher<'a> {
     fleet: &'a Fleet,
     drive: &'a Drive,
+    target: Option<&'a TargetPlan>,
     /// The coordinator's own.
     machine: &'a str,
     quiet: bool,
@@ -71,7 +73,8 @@ pub struct Watcher<'a> {
 impl<'a> Watcher<'a> {
     /// Of a run, for whoever watches it.
     pub fn new(
-        (fleet, drive, machine): (&'a Fleet, &'a Drive, &'a str),
+        (fleet, machine): (&'a Fleet, &'a str),
+        (drive, target): (&'a Drive, Option<&'a TargetPlan>),
         (quiet, observer): (bool, &'a mut dyn FnMut(Progress<'_>)),
         measured_after: Nanos,
         signals: &'a Signals,
@@ -79,6 +82,7 @@ impl<'a> Watcher<'a> {
         Self {
             fleet,
             drive,
+            target,
             machine,
             quiet,
             observer,
@@ -163,6 +167,20 @@ impl<'a> Watcher<'a> {
         self.neighbours.push(Helpers::new(Vec::new(), sessions));
         if !self.quiet {
             self.tell_parts(division);
+            self.tell_own_hosts();
+        }
+    }
+
+    /// What looks like one server is one on each host.
+    fn tell_own_hosts(&self) {
+        let own = self.target.and_then(TargetPlan::own_host);
+        let elsewhere = |hello: &&Box<Hello>| hello.machine != self.machine;
+        if let (Some(own), Some(hello)) = (own, self.hellos.values().find(elsewhere)) {
+            console::note(&format!(
+                "warning: {own} is each agent's own host, {} as well: for one server, name it as \
+                 every host reaches it",
+                hello.host
+            ));
         }
     }
 
