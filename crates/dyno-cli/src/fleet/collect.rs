@@ -120,8 +120,34 @@ fn whole(
     };
     let names = operations(&report)?;
     let origin = (measured, Some(started_unix_s));
-    let mut run = CollectedRun::start(results, run_head, names, origin)?;
-    if let Some(base) = &base {
+    let run = CollectedRun::start(results, run_head, names, origin)?;
+    let place = run.place();
+    let all = division.agents();
+    let mut facts = facts;
+    facts.push(fact(
+        "fleet.collected",
+        format!("{of} of {all} agents' files"),
+    ));
+    let finished = || {
+        let run = recorded(run, base.as_ref(), (paths, axis))?;
+        Ok(run.finish(&outcome, facts)?)
+    };
+    match finished() {
+        Ok(summary) => Ok(Collected::Recorded(Box::new(summary))),
+        Err(error) => {
+            CollectedRun::remove(&place)?;
+            Err(error)
+        }
+    }
+}
+
+/// The run with what was seen of it, and what its agents measured.
+fn recorded(
+    mut run: CollectedRun,
+    base: Option<&RunRecord>,
+    (paths, axis): (&[PathBuf], Axis),
+) -> Result<CollectedRun> {
+    if let Some(base) = base {
         run.observed(base)?;
     }
     let again = Collection::new(opened(paths.iter().cloned())?)?;
@@ -131,16 +157,10 @@ fn whole(
             failed = run.interval(&merged.interval).err();
         }
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(run),
     }
-    let all = division.agents();
-    let mut facts = facts;
-    facts.push(fact(
-        "fleet.collected",
-        format!("{of} of {all} agents' files"),
-    ));
-    Ok(Collected::Recorded(Box::new(run.finish(&outcome, facts)?)))
 }
 
 fn fact(name: &str, value: String) -> Fact {

@@ -1,6 +1,6 @@
 //! The record of a run that is over, made of what others kept of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dyno_analysis::summarize;
 use dyno_core::clock::Nanos;
@@ -51,6 +51,20 @@ impl CollectedRun {
             origin,
             started_unix_s,
         })
+    }
+
+    /// Which run of which file it is.
+    pub fn place(&self) -> (PathBuf, i64) {
+        (self.writer.path().to_owned(), self.writer.id())
+    }
+
+    /// Takes a run that came to nothing out of its file again.
+    ///
+    /// # Errors
+    /// The file cannot be written to.
+    pub fn remove((file, id): &(PathBuf, i64)) -> Result<()> {
+        Results::open(file)?.remove(&[*id])?;
+        Ok(())
     }
 
     /// Takes what was seen of the run while it went on.
