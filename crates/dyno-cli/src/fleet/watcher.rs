@@ -174,8 +174,9 @@ impl<'a> Watcher<'a> {
     /// What looks like one server is one on each host.
     fn tell_own_hosts(&self) {
         let own = self.target.and_then(TargetPlan::own_host);
-        let elsewhere = |hello: &&Box<Hello>| hello.machine != self.machine;
-        if let (Some(own), Some(hello)) = (own, self.hellos.values().find(elsewhere)) {
+        let mut elsewhere = self.hellos.values();
+        let elsewhere = elsewhere.find(|hello| hello.machine != self.machine);
+        if let (Some(own), Some(hello)) = (own, elsewhere) {
             console::note(&format!(
                 "warning: {own} is each agent's own host, {} as well: for one server, name it as \
                  every host reaches it",
