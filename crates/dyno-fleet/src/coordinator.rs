@@ -79,8 +79,9 @@ impl Default for Limits {
         Self {
             gather_ns: 60 * SECOND,
             ready_ns: 60 * SECOND,
-            // TCP tries again after 0.2, 0.6, 1.4, 3 and 6.2 s: a link that was away for 3 s is back.
-            lost_ns: 8 * SECOND,
+            // Longer than `orphan_ns`: what is lost makes no load any more. TCP tries again after 0.2,
+            // 0.6, 1.4, 3 and 6.2 s.
+            lost_ns: 11 * SECOND,
             orphan_ns: 10 * SECOND,
             drain_ns: 30 * SECOND,
             lead_ns: SECOND,

@@ -10,6 +10,7 @@ use crate::agent::{Action, Agent, Command, Exit};
 use crate::bus::{Bus, BusError, Incoming};
 use crate::coordinator::{Coordinator, Event, Output};
 use crate::message::{Ceiling, End, Message};
+use crate::names::AgentName;
 
 /// What the load says is looked for so often.
 const LOOK_NS: u64 = 10_000_000;
@@ -47,6 +48,8 @@ pub enum StopRequest {
     Graceful(String),
     /// Nobody is waited for.
     Immediate(String),
+    /// Not the run, but the part of this agent, whose process is known to have ended.
+    Lost(AgentName, String),
 }
 
 /// Coordinates a run to its end. `event` takes what there is to tell; `stop` is asked now and then
@@ -66,6 +69,7 @@ pub fn coordinate(
             None => {}
             Some(StopRequest::Graceful(why)) => coordinator.stop(&why, now),
             Some(StopRequest::Immediate(why)) => coordinator.abandon(&why, now),
+            Some(StopRequest::Lost(agent, why)) => coordinator.gone(&agent, &why, now),
         }
         coordinator.tick(now);
         while let Some(output) = coordinator.next_output() {

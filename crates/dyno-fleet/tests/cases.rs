@@ -255,7 +255,7 @@ fn a_degraded_run_goes_on_without_the_agent() {
 fn an_agent_that_was_stopped_for_long_is_refused_when_it_is_back() {
     let mut scenario = scenario();
     scenario.config.on_loss = LossPolicy::Degrade;
-    scenario.hosts[1].frozen = Some((5 * SECOND, 14 * SECOND));
+    scenario.hosts[1].frozen = Some((5 * SECOND, 18 * SECOND));
     scenario.hosts[1].intervals = 20;
     scenario.hosts[0].intervals = 20;
     scenario.hosts[2].intervals = 20;

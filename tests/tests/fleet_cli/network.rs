@@ -87,7 +87,7 @@ fn a_plug_that_is_pulled_for_a_moment_loses_nothing() {
         let apart = Apart::new();
         let running = apart.start(3600, "");
         apart.hosts[0].plug(false);
-        // TCP tries again after 0.2 s, 0.6 s, 1.4 s, 3 s and 6.2 s: before 8 s of silence.
+        // TCP tries again after 0.2 s, 0.6 s, 1.4 s, 3 s and 6.2 s: before 11 s of silence.
         std::thread::sleep(Duration::from_secs(3));
         apart.hosts[0].plug(true);
         let told = running.finish(LIMIT).success();

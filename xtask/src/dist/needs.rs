@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 pub const GLIBC: (u32, u32) = (2, 28);
 
 /// The binary has at most so many bytes.
-const SIZE_MAX: u64 = 21_000_000;
+const SIZE_MAX: u64 = 20_000_000;
 
 /// What a binary needs.
 #[derive(Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ mod tests {
             (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
             (
                 needs("GLIBC_2.17", "libm.so.6", SIZE_MAX + 1),
-                "it has 21000001 bytes",
+                "it has 20000001 bytes",
             ),
             (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
         ] {

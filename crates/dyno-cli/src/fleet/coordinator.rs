@@ -14,7 +14,7 @@ use dyno_fleet::coordinator::{
     Calibration as Calibrates, Coordinator, FleetConfig, Limits, LossPolicy, Report,
 };
 use dyno_fleet::message::PROTOCOL;
-use dyno_fleet::names::RunId;
+use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{StopRequest, coordinate, unix_ns};
 use dyno_fleet::server::Server;
 use dyno_load::{Progress, StopLevel};
@@ -35,6 +35,8 @@ use crate::{console, is_usage};
 
 /// How long agents may take to become ready beyond the time for connecting.
 const READY: Duration = Duration::from_secs(30);
+/// An agent that hears nothing has ended its load so long after `--orphan` at most.
+const NOTICED: Duration = Duration::from_secs(1);
 /// What a run that the user ends says to its agents.
 const STOPPED: &str = "the user stopped the run";
 
@@ -317,6 +319,8 @@ fn config(
         constant_rate: constant.map(|open| open.per_second),
         limits: Limits {
             ready_ns: limits.ready_ns.max(ns(drive.init_timeout + READY)),
+            // What is lost makes no load any more.
+            lost_ns: ns(fleet.orphan + NOTICED),
             orphan_ns: ns(fleet.orphan),
             ..limits
         },
@@ -362,15 +366,21 @@ fn reason(
     }
     let mut agents = agents.borrow_mut();
     agents.iter_mut().for_each(Launched::try_again);
-    if signals.leaving.get() || fleet.on_loss == LossPolicy::Degrade {
+    if signals.leaving.get() {
         return None;
     }
-    let agents = agents.iter_mut().filter(|agent| !agent.comes_again());
-    agents.into_iter().find_map(|agent| {
-        let how = agent.ended()?;
-        Some(StopRequest::Graceful(format!(
-            "agent {} has ended ({how})",
-            agent.name
-        )))
-    })
+    let ended = agents.iter_mut().filter(|agent| !agent.comes_again());
+    let mut ended = ended.filter_map(|agent| Some((agent.ended()?, &agent.name)));
+    match fleet.on_loss {
+        LossPolicy::Fail => ended.next().map(|(how, name)| {
+            StopRequest::Graceful(format!("agent {name} has ended ({how})"))
+        }),
+        LossPolicy::Degrade => {
+            let mut gone = signals.gone.borrow_mut();
+            let (how, name) = ended.find(|(_, name)| !gone.contains(name))?;
+            gone.push(name.clone());
+            let name = AgentName::new(name).ok()?;
+            Some(StopRequest::Lost(name, format!("its process has ended ({how})")))
+        }
+    }
 }

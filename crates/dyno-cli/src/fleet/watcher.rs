@@ -28,6 +28,8 @@ pub struct Signals {
     pub waited_for: Arc<AtomicBool>,
     /// Agents that were lost.
     pub lost: RefCell<Vec<String>>,
+    /// Agents whose processes are known to have ended.
+    pub gone: RefCell<Vec<String>>,
     /// Why the run cannot go on as it is divided.
     pub wrong: RefCell<Option<String>>,
 }
@@ -38,6 +40,7 @@ impl Default for Signals {
             leaving: Cell::new(false),
             waited_for: Arc::new(AtomicBool::new(true)),
             lost: RefCell::default(),
+            gone: RefCell::default(),
             wrong: RefCell::default(),
         }
     }

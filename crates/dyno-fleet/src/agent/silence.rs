@@ -27,8 +27,8 @@ impl Agent {
 
     pub(super) fn notice_silence(&mut self, now: Nanos) {
         let silence = now.saturating_sub(self.heard_at);
-        // A load goes on as long as the user has said.
-        let limit = match self.launcher_gone && self.stage != Stage::Running {
+        // Its way to the bus ends with whoever started it.
+        let limit = match self.launcher_gone {
             true => self.orphan_ns.min(LAUNCHER_GONE_NS),
             false => self.orphan_ns,
         };

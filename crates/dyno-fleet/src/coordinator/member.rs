@@ -125,6 +125,11 @@ impl Member {
         total.is_some_and(|total| self.pieces.len() == total.pieces as usize)
     }
 
+    /// Whether there is something that it has still to tell.
+    pub(super) fn is_missed(&self) -> bool {
+        !self.lost && !self.has_told()
+    }
+
     /// Whether it has followed its last order.
     pub(super) fn confirmed(&self) -> bool {
         self.pulse.serial >= self.serial

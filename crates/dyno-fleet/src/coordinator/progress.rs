@@ -7,6 +7,7 @@ use super::{Calibration, Coordinator, Event, LossPolicy, Output, Phase};
 use crate::finding::{Finding, Kind};
 use crate::merge::{Axis, Merger};
 use crate::message::{Body, Probe, Stage, Task};
+use crate::names::AgentName;
 
 /// An order that was not confirmed is told again after so long.
 const AGAIN_NS: Nanos = 250_000_000;
@@ -145,11 +146,20 @@ impl Coordinator {
             if self.members[member].lost || told || silence <= limit {
                 continue;
             }
-            self.lose(member, silence, now);
+            let seconds = silence as f64 / 1e9;
+            self.lose(member, &format!("nothing was heard of it for {seconds:.1} s"), now);
         }
     }
 
-    fn lose(&mut self, member: usize, silence: Nanos, now: Nanos) {
+    /// An agent's process is known to have ended: nothing will be heard of it.
+    pub(crate) fn gone(&mut self, agent: &AgentName, why: &str, now: Nanos) {
+        let index = self.members.iter().position(|one| one.name == *agent);
+        if let Some(member) = index.filter(|member| self.members[*member].is_missed()) {
+            self.lose(member, why, now);
+        }
+    }
+
+    fn lose(&mut self, member: usize, why: &str, now: Nanos) {
         self.members[member].lost = true;
         if let Some(merger) = &mut self.merger {
             merger.lose(member);
@@ -163,11 +173,8 @@ impl Coordinator {
             Outcome::Refuse
         };
         let name = &self.members[member].name;
-        let seconds = silence as f64 / 1e9;
         let made = self.members[member].pulse.made;
-        let mut evidence = format!(
-            "{name} was lost: nothing was heard of it for {seconds:.1} s, after {made} intervals"
-        );
+        let mut evidence = format!("{name} was lost: {why}, after {made} intervals");
         if degrades {
             evidence += "; the others went on with their own shares, so that less load was offered";
         }
