@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
+use dyno_core::interval::{Interval, SparseInterval};
 
-use crate::coordinator::{AgentReport, Report, Total, judge_record};
+use crate::coordinator::{AgentReport, Report, Total, judge_record, same_events};
 use crate::division::Division;
 use crate::finding::{Finding, Kind};
-use crate::merge::{Axis, Merged, Merger, Rejected, Sums};
+use crate::merge::{Axis, Merged, Merger, Rejected, Sums, fits};
 use crate::message::{Body, Joiner, Record};
 use crate::names::AgentName;
 
@@ -34,6 +35,8 @@ struct Source {
     /// The interval that comes next.
     next: u64,
     total: Option<Total>,
+    /// What its totals hold.
+    told: Option<Box<SparseInterval>>,
     pieces: BTreeMap<u32, String>,
     late_ns: Option<i64>,
     /// When the run began by the agent's civil clock, in nanoseconds since 1970.
@@ -93,6 +96,7 @@ impl Collection {
                 totals: Joiner::default(),
                 next: 0,
                 total: None,
+                told: None,
                 pieces: BTreeMap::new(),
                 late_ns: None,
                 began_unix_ns: None,
@@ -183,16 +187,28 @@ impl Collection {
         }
         let mut agents = Vec::new();
         let division = &self.division;
+        let mut told = Interval::default();
         for (index, source) in self.files.into_iter().enumerate() {
             match source {
-                Some(source) => {
+                Some(mut source) => {
+                    let own = source.told.take().filter(|own| fits(&told, own));
+                    own.into_iter().for_each(|own| told.merge_sums(&own));
                     findings.extend(source.findings(merger, index));
                     agents.push(source.report(merger, index, division));
                 }
                 None => agents.extend(missing(index, division)),
             }
         }
-        let worst = findings.iter().find(|one| one.outcome == Outcome::Refuse);
+        let refused = |one: &&Finding| one.outcome == Outcome::Refuse;
+        if !findings.iter().any(|one| refused(&one)) && !same_events(merger.total(), &told) {
+            let evidence = "the agents' intervals together are not their totals".to_owned();
+            findings.push(Finding::of_run(
+                Kind::TotalsDiffer,
+                Outcome::Refuse,
+                evidence,
+            ));
+        }
+        let worst = findings.iter().find(refused);
         Report {
             failed: worst.map(|finding| finding.evidence.clone()),
             agents,
@@ -255,6 +271,7 @@ impl Source {
                 Some(end) => {
                     self.total = Some(Total::of(&whole, end));
                     self.late_ns = whole.late_ns;
+                    self.told = Some(Box::new(whole.interval));
                     Ok(())
                 }
             },

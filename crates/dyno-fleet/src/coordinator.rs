@@ -25,8 +25,8 @@ use crate::names::{AgentName, RunId};
 use member::Member;
 
 pub(crate) use member::Total;
-pub(crate) use report::judge_record;
 pub use report::{AgentReport, Report};
+pub(crate) use report::{judge_record, same_events};
 
 /// What becomes of a run that loses an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

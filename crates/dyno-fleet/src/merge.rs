@@ -296,6 +296,13 @@ impl Merger {
         source.is_some_and(|source| source.seen.has(seq))
     }
 
+    /// How many of an agent's intervals have come, one after the other.
+    pub fn come(&self, agent: usize) -> u64 {
+        self.sources
+            .get(agent)
+            .map_or(0, |source| source.seen.until)
+    }
+
     /// Which intervals of an agent never came, of those that it made; the first hundred.
     pub fn holes(&self, agent: usize) -> Vec<u64> {
         let source = self.sources.get(agent);

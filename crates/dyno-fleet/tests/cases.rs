@@ -205,6 +205,7 @@ fn everything_lost_repeated_and_reordered_now_and_then_is_no_matter() {
 #[test]
 fn an_agent_that_dies_fails_the_run() {
     let mut scenario = scenario();
+    scenario.config.limits.lost_ns = 5 * SECOND;
     scenario.hosts[2].dies_at = Some(6 * SECOND);
     let out = simulate(&scenario);
     assert!(kinds(&out).contains(&Kind::AgentLost));

@@ -331,7 +331,11 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         while let Some(interval) = self.merger.release_rest() {
             (self.observer)(Progress::Interval(&interval));
         }
-        let backlog = self.merger.backlog(measured_end);
+        // Of a run that ends in its warm-up nothing was due within the measurement.
+        let backlog = match self.measured_end() < measured_start {
+            true => 0,
+            false => self.merger.backlog(measured_end),
+        };
         let unfinished = self.under_way();
         let (workers, lost) = self.reports(measured_end);
         let end = self.end();

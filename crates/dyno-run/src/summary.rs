@@ -340,8 +340,10 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         .iter()
         .map(|worker| worker.cpu_ns as f64 / 1e3)
         .sum();
+    // Of a load generator that was lost there are events, but no CPU time.
+    let known = !outcome.counted.incomplete;
     let per = |count: u64| {
-        if count > 0 {
+        if count > 0 && known {
             cpu_us / count as f64
         } else {
             0.0
@@ -357,7 +359,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         user_s: processes.iter().map(|one| one.user_s).sum(),
         system_s: processes.iter().map(|one| one.system_s).sum(),
         us_per_event: per(counters.events),
-        us_per_query: (queries > 0).then(|| per(queries)),
+        us_per_query: (queries > 0 && known).then(|| per(queries)),
         worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
         stall_max_ms: worker_stall_ns(outcome).max(frozen_ns(outcome)) as f64 / 1e6,
         worker_away: outcome.workers.iter().map(|worker| worker.away).collect(),

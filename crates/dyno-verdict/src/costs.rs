@@ -228,6 +228,19 @@ impl Meter<'_> {
                 unit: "us".to_owned(),
                 source: "the workers' own CPU time".to_owned(),
             },
+            // The series are those of the process that only coordinated.
+            None if self
+                .view
+                .summary()
+                .is_some_and(|one| !one.agents.is_empty()) =>
+            {
+                Cost {
+                    name: "client CPU".to_owned(),
+                    value: None,
+                    unit: "us".to_owned(),
+                    source: "a load generator was lost before it told its own".to_owned(),
+                }
+            }
             None => self.summed(
                 "client CPU",
                 &["client.cpu.user", "client.cpu.system"],

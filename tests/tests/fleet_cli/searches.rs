@@ -39,3 +39,24 @@ fn several_agents_find_a_rate_that_one_cannot_make() {
     assert!(lower(&one) < 55.0, "{one:#}");
     assert!(lower(&four) > 75.0, "{four:#}");
 }
+
+#[test]
+fn a_search_begins_with_a_session_for_each_agent() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let script = file(
+        &lab,
+        "paused.lua",
+        "function event() dyno.sleep(0.01) end\n",
+    );
+    let line = format!(
+        "search {script} --target {} -c 8 -t 700ms --warmup 0 --votes 1 --width 100% --calibrate \
+         never --agents local:3 -q --json",
+        database.url()
+    );
+    let mut command = lab.command(&line);
+    command.arg("p50 < 200ms");
+    let ended = dyno_tests::command::run(&mut command, LIMIT);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
+    assert_eq!(found["climb"][0]["sessions"], 3, "{found:#}");
+}

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_core::clock::{Nanos, wall_time};
+use dyno_analysis::summarize;
+use dyno_core::clock::{Clock, Nanos, wall_time};
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Drive, Plan};
 use dyno_core::record::{Fact, RunHead, RunRecord, RunState};
-use dyno_core::summary::{RunSummary, TargetSummary, WorkloadSummary};
+use dyno_core::summary::{IntervalSummary, RunSummary, TargetSummary, WorkloadSummary};
 use dyno_core::{Target, redact};
 use dyno_fleet::collect::{AgentFile, Collection, file_name};
 use dyno_fleet::merge::Axis;
@@ -32,6 +34,13 @@ use crate::{console, run_store};
 pub const RUN: &str = "fleet.run";
 /// How the facts begin that tell where agents ran.
 pub const AGENT: &str = "fleet.agent.";
+
+/// The fact that a run was put together from files.
+const COLLECTED: &str = "fleet.collected";
+/// A host of which nothing comes for so long is given up.
+const QUIET: Duration = Duration::from_secs(20);
+/// How often a file that comes is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of collecting.
 pub enum Collected {
@@ -62,6 +71,7 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
         (results.clone(), known(&results, &files)?, files)
     } else {
         let (results, record) = run_store::load(parsed, first, &Scope::whole())?;
+        let record = original(&results, record)?;
         let given = rest.iter().map(PathBuf::from).collect();
         let paths = gathered(parsed, &record, given, scratch.path())?;
         (results, Some(record), opened(paths.into_iter())?)
@@ -86,7 +96,7 @@ fn whole(
     let plan = Bundle::plan_of(&head.assignment.plan)?;
     let (of, division) = (collection.agents(), collection.division().clone());
     let mut axis = axis(&plan.drive);
-    let mut counted = Counted::default();
+    let mut counted = Counted::of(base.as_ref(), axis.start + axis.warmup_ns);
     let (report, start_unix_ns) = collection.merge(axis, |merged| counted.add(&merged))?;
     axis.start_unix_ns = start_unix_ns.unwrap_or(head.unix_ns);
     let measured = axis.start + axis.warmup_ns;
@@ -101,6 +111,9 @@ fn whole(
     };
     let outcome = together(&report, &known)?;
     if let Some(base) = base.as_ref().filter(|base| base.summary.is_some()) {
+        if let (Some(why), RunState::Completed) = (&report.failed, base.state) {
+            return Ok(Collected::Differs(format!("{}: {why}", base.head.name)));
+        }
         return Ok(compared(base, &outcome, &counted, of));
     }
     let started_unix_s = (axis.start_unix_ns + axis.warmup_ns) as f64 / 1e9;
@@ -124,10 +137,7 @@ fn whole(
     let place = run.place();
     let all = division.agents();
     let mut facts = facts;
-    facts.push(fact(
-        "fleet.collected",
-        format!("{of} of {all} agents' files"),
-    ));
+    facts.push(fact(COLLECTED, format!("{of} of {all} agents' files")));
     let finished = || {
         let run = recorded(run, base.as_ref(), (paths, axis))?;
         Ok(run.finish(&outcome, facts)?)
@@ -202,6 +212,24 @@ fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRecord>> {
         unfinished.get_or_insert(record);
     }
     Ok(unfinished)
+}
+
+/// Of a run that was collected before, the one that it was collected for.
+fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
+    let Some(run) = record
+        .fact(RUN)
+        .filter(|_| record.fact(COLLECTED).is_some())
+    else {
+        return Ok(record);
+    };
+    let results = Results::open_read(path)?;
+    for id in results.with_fact(RUN, run)? {
+        let one = results.load(id, &Scope::whole())?;
+        if one.fact(COLLECTED).is_none() {
+            return Ok(one);
+        }
+    }
+    Ok(record)
 }
 
 /// A run that goes on is not to be collected.
@@ -280,16 +308,18 @@ fn had(
             let program = parsed.value("agent-command").unwrap_or("dyno");
             let remote = Remote::new(&host, program);
             let mut command = remote.command(&format!("agent --print-file {run}.{agent}"));
+            let said = scratch.join("ssh.err");
             command.stdin(Stdio::null()).stdout(file);
-            let done = command.stderr(Stdio::piped()).output();
-            let done = done.context("cannot start ssh (`apt install openssh-client`)")?;
-            let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-            if done.status.success() {
+            command.stderr(std::fs::File::create(&said)?);
+            let status = brought(&mut command, &path)?;
+            let said = std::fs::read(&said)?;
+            let said = String::from_utf8_lossy(&said).trim().to_owned();
+            if status.success() {
                 return Ok(path);
             }
-            let advice = remote.advice(done.status.code(), &said);
+            let advice = remote.advice(status.code(), &said);
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-            bail!("ssh {host}: {}: {said}{advice}", done.status)
+            bail!("ssh {host}: {status}: {said}{advice}")
         }
         _ => bail!(
             "it joined by itself: copy {} from its host, and name it",
@@ -298,25 +328,73 @@ fn had(
     }
 }
 
+/// Waits for a command that writes a file, as long as something comes.
+fn brought(command: &mut Command, path: &Path) -> Result<ExitStatus> {
+    let child = command.spawn();
+    let mut child = child.context("cannot start ssh (`apt install openssh-client`)")?;
+    let (mut size, mut grown) = (0, Clock.now());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let now = std::fs::metadata(path)?.len();
+        if now > size {
+            (size, grown) = (now, Clock.now());
+        }
+        if Clock.now() - grown > QUIET.as_nanos() as u64 {
+            let _ = child.kill();
+            child.wait()?;
+            bail!("nothing came of its host for {} s", QUIET.as_secs());
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
 /// What all intervals together hold.
-#[derive(Default)]
-struct Counted {
+struct Counted<'a> {
+    /// What of them is recorded.
+    recorded: &'a [IntervalSummary],
+    percentiles: &'a [f64],
+    measured: Nanos,
     intervals: u64,
     events: u64,
+    /// The first that is recorded as another.
+    other: Option<u64>,
     /// When the last one ended.
     ended: Nanos,
 }
 
-impl Counted {
+impl<'a> Counted<'a> {
+    fn of(base: Option<&'a RunRecord>, measured: Nanos) -> Self {
+        Self {
+            recorded: base.map_or(&[], |base| &base.intervals),
+            percentiles: base.map_or(&[], |base| &base.head.percentiles),
+            measured,
+            intervals: 0,
+            events: 0,
+            other: None,
+            ended: 0,
+        }
+    }
+
     fn add(&mut self, merged: &dyno_fleet::merge::Merged) {
+        let found = summarize::interval(&merged.interval, self.measured, self.percentiles);
+        let own = |one: &IntervalSummary| {
+            let latencies = (one.percentiles.clone(), one.max_ms);
+            (one.counters, one.errors_seen, latencies)
+        };
+        let recorded = self.recorded.get(self.intervals as usize);
         self.intervals += 1;
+        if recorded.is_some_and(|one| own(one) != own(&found)) {
+            self.other.get_or_insert(self.intervals);
+        }
         self.events += merged.interval.counters.events;
         self.ended = self.ended.max(merged.interval.end);
     }
 }
 
 /// Whether the files say what the record says.
-fn compared(base: &RunRecord, outcome: &RunOutcome, counted: &Counted, of: usize) -> Collected {
+fn compared(base: &RunRecord, outcome: &RunOutcome, counted: &Counted<'_>, of: usize) -> Collected {
     let Some(summary) = &base.summary else {
         return Collected::Differs("the record has no summary".to_owned());
     };
@@ -337,12 +415,26 @@ fn compared(base: &RunRecord, outcome: &RunOutcome, counted: &Counted, of: usize
     }
     look("intervals", base.intervals.len() as u64, counted.intervals);
     look("events within intervals", recorded, counted.events);
+    if let Some(number) = counted.other.filter(|_| different.is_empty()) {
+        different.push(format!(
+            "interval {number} has other counts or latencies in the files"
+        ));
+    }
     match different.is_empty() {
         true => Collected::Same(format!(
             "{name}: the files of {of} agents add up to what is recorded: {} events, {} intervals",
             own.events, counted.intervals
         )),
-        false => Collected::Differs(format!("{name}: {}", different.join("; "))),
+        false => {
+            let more = match own.events > summary.totals.events {
+                true => {
+                    "; the files alone, in a results file of their own (--results FILE), \
+                         record what they hold"
+                }
+                false => "",
+            };
+            Collected::Differs(format!("{name}: {}{more}", different.join("; ")))
+        }
     }
 }
 

@@ -154,6 +154,18 @@ impl Fleet {
         self.specs.iter().map(|spec| spec.name.clone()).collect()
     }
 
+    /// The fewest sessions of a run, of which each agent has one.
+    ///
+    /// # Errors
+    /// Weights that are too fine.
+    pub fn fewest_sessions(&self) -> Result<u32> {
+        let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
+        let division = Division::by_weights(&weights);
+        let division = division.map_err(|error| usage(format!("--agents: {error}")))?;
+        // The shares are not known before: none is expected to be less than a quarter of the mean.
+        Ok(division.fewest() * if self.by_capacity { 4 } else { 1 })
+    }
+
     /// Who has what of a run.
     ///
     /// # Errors

@@ -325,6 +325,15 @@ impl Division {
         }
     }
 
+    /// The fewest sessions of which each agent has one.
+    pub fn fewest(&self) -> u32 {
+        let firsts = self
+            .own
+            .iter()
+            .map(|own| own.first().map_or(0, |slot| slot + 1));
+        firsts.max().unwrap_or(1)
+    }
+
     fn own_slots(&self, number: u32) -> &[u32] {
         let index = (number as usize).wrapping_sub(1);
         self.own.get(index).map_or(&[], Vec::as_slice)

@@ -23,6 +23,8 @@ pub(super) struct Member {
     /// What it is to do, since which order.
     pub(super) task: Task,
     pub(super) serial: u64,
+    /// Its process is known to have ended: when that was told, and how.
+    pub(super) gone: Option<(Nanos, String)>,
     /// When the order is told again.
     pub(super) order_at: Nanos,
     pub(super) heard_at: Nanos,
@@ -100,6 +102,7 @@ impl Member {
             hello: None,
             task: Task::Wait,
             serial: 1,
+            gone: None,
             order_at: 0,
             heard_at: now,
             pulse: Pulse::default(),

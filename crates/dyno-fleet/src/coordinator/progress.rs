@@ -25,8 +25,12 @@ const BURSTS_MAX: u32 = 3;
 const BOUND_NS_MAX: u64 = 500_000_000;
 /// Agents are told to leave for so long.
 const LEAVE_NS: Nanos = 3_000_000_000;
-/// So many times as long nothing is heard of all agents before they are lost.
-const ALL_SILENT: u64 = 3;
+/// So long nothing is heard of all agents, at least, before they are lost.
+const ALL_SILENT_NS: Nanos = 15_000_000_000;
+/// A run that was called off waits so long for agents of which nothing is heard.
+const SILENT_END_NS: Nanos = 8_000_000_000;
+/// What a process sent before it ended has come after so long.
+const LAST_MESSAGES_NS: Nanos = 1_000_000_000;
 /// So many clocks are asked at the same time. More would have their questions wait for each other.
 const CLOCKS_AT_ONCE: usize = 16;
 /// Time is looked at so often.
@@ -123,6 +127,9 @@ impl Coordinator {
     }
 
     fn look_for_losses(&mut self, now: Nanos) {
+        if self.phase != Phase::Leaving {
+            self.lose_gone(now);
+        }
         if self.bus_is_down || matches!(self.phase, Phase::Gather | Phase::Leaving) {
             return;
         }
@@ -136,7 +143,7 @@ impl Coordinator {
         };
         let all_silent = others.clone().count() > 1 && others.clone().all(silent);
         let limit = match all_silent {
-            true => self.config.limits.lost_ns * ALL_SILENT,
+            true => self.config.limits.lost_ns.max(ALL_SILENT_NS),
             false => self.config.limits.lost_ns,
         };
         for member in 0..self.members.len() {
@@ -147,15 +154,31 @@ impl Coordinator {
                 continue;
             }
             let seconds = silence as f64 / 1e9;
-            self.lose(member, &format!("nothing was heard of it for {seconds:.1} s"), now);
+            self.lose(
+                member,
+                &format!("nothing was heard of it for {seconds:.1} s"),
+                now,
+            );
         }
     }
 
     /// An agent's process is known to have ended: nothing will be heard of it.
     pub(crate) fn gone(&mut self, agent: &AgentName, why: &str, now: Nanos) {
-        let index = self.members.iter().position(|one| one.name == *agent);
-        if let Some(member) = index.filter(|member| self.members[*member].is_missed()) {
-            self.lose(member, why, now);
+        let member = self.members.iter_mut().find(|one| one.name == *agent);
+        if let Some(member) = member {
+            member.gone.get_or_insert((now, why.to_owned()));
+        }
+    }
+
+    fn lose_gone(&mut self, now: Nanos) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            let over = |(at, _): &mut (Nanos, String)| now.saturating_sub(*at) > LAST_MESSAGES_NS;
+            if let Some((_, why)) = member.gone.take_if(over)
+                && member.is_missed()
+            {
+                self.lose(index, &why, now);
+            }
         }
     }
 
@@ -173,8 +196,10 @@ impl Coordinator {
             Outcome::Refuse
         };
         let name = &self.members[member].name;
-        let made = self.members[member].pulse.made;
-        let mut evidence = format!("{name} was lost: {why}, after {made} intervals");
+        let come = self.merger.as_ref().map_or(0, |merger| merger.come(member));
+        let made = self.members[member].pulse.made.max(come);
+        let plural = if made == 1 { "" } else { "s" };
+        let mut evidence = format!("{name} was lost: {why}, after {made} interval{plural}");
         if degrades {
             evidence += "; the others went on with their own shares, so that less load was offered";
         }
@@ -344,7 +369,13 @@ impl Coordinator {
             .members
             .iter()
             .any(|member| member.burst.is_on && !member.lost);
-        let over = now.saturating_sub(self.since) > self.config.limits.drain_ns;
+        let waited = now.saturating_sub(self.since);
+        let heard = self.members.iter().filter(|member| member.is_missed());
+        let heard = heard.map(|member| member.heard_at).max().unwrap_or(now);
+        let silent = self.failed.is_some()
+            && waited.min(now.saturating_sub(heard)) > SILENT_END_NS
+            && !self.bus_is_down;
+        let over = silent || waited > self.config.limits.drain_ns;
         if over || !(open || bursts && self.failed.is_none()) {
             self.finish(now);
         }

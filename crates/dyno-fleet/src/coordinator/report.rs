@@ -309,7 +309,7 @@ fn late(member: &Member) -> Option<i64> {
 
 /// Whether two sums are of the same events, but for the texts of errors, of which one of each code
 /// stays, whichever came first.
-fn same_events(a: &Interval, b: &Interval) -> bool {
+pub(crate) fn same_events(a: &Interval, b: &Interval) -> bool {
     let bare = |errors: &ErrorsByCode| {
         let mut errors = errors.clone();
         errors.values_mut().for_each(|error| error.sample.clear());

@@ -352,7 +352,10 @@ fn a_run_that_is_stopped_keeps_what_there_is() {
 
 #[test]
 fn a_bus_that_is_away_loses_nobody() {
-    let mut bench = Bench::new(config());
+    // Shorter than the time between questions to its clock, which it answers.
+    let mut config = config();
+    config.limits.lost_ns = 5 * SECOND;
+    let mut bench = Bench::new(config);
     bench.start();
     bench.coordinator.bus(false, bench.now);
     for _ in 0..8 {
@@ -366,6 +369,46 @@ fn a_bus_that_is_away_loses_nobody() {
         bench.pass(SECOND);
     }
     assert_eq!(bench.kinds(), [Kind::BusLost, Kind::AgentLost]);
+}
+
+#[test]
+fn an_agent_whose_process_has_ended_is_lost_at_once() {
+    let mut bench = Bench::new(config());
+    bench.start();
+    bench.record(0, 5, None);
+    let gen1 = AgentName::new("gen1").unwrap();
+    bench
+        .coordinator
+        .gone(&gen1, "its process has ended (signal: 9)", bench.now);
+    // What it sent before may still come.
+    bench.pass(SECOND);
+    bench.record(1, 6, None);
+    assert_eq!(bench.kinds(), []);
+    bench.pass(SECOND / 10);
+    assert_eq!(bench.kinds(), [Kind::AgentLost]);
+    let evidence = &bench.findings[0].evidence;
+    assert_eq!(
+        evidence,
+        "gen1 was lost: its process has ended (signal: 9), after 2 intervals"
+    );
+}
+
+#[test]
+fn a_run_that_is_called_off_does_not_wait_for_a_bus_that_says_nothing() {
+    let mut config = config();
+    config.length_ns = Some(100 * SECOND);
+    let mut bench = Bench::new(config);
+    bench.start();
+    bench.record(0, 5, None);
+    bench
+        .coordinator
+        .stop("the user stopped the run", bench.now);
+    for _ in 0..80 {
+        bench.pass(SECOND / 10);
+    }
+    assert!(matches!(bench.coordinator.phase(), Phase::Draining));
+    bench.pass(SECOND);
+    assert!(!matches!(bench.coordinator.phase(), Phase::Draining));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use dyno_stats::search::Goal;
 use super::promise::{self, EXAMPLE, Promise};
 use crate::commands::target::named;
 use crate::definitions::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
+use crate::fleet::Fleet;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
 use crate::settings::{self, usage};
@@ -44,6 +45,8 @@ pub struct Ask {
     pub settle: Duration,
     /// Sessions of an open loop.
     pub sessions: u32,
+    /// No run has fewer: each of its load generators has one.
+    pub fewest: u32,
     /// Where to begin.
     pub from: Option<f64>,
     /// The level of the factor by which its runs are found.
@@ -108,6 +111,8 @@ impl Ask {
         let of_host = work.test().is_some();
         let embedded = of_host || target.as_deref().is_none_or(is_embedded);
         let (goal, votes) = goal(&parsed, &promise)?;
+        let fleet = Fleet::read(&parsed)?;
+        let fewest = fleet.map_or(Ok(1), |fleet| fleet.fewest_sessions())?;
         let workload = workload.clone();
         parsed.forget_password();
         Ok(Some(Self {
@@ -116,7 +121,8 @@ impl Ask {
                 .chain(of_runs(&rest))
                 .collect(),
             settle: settings::duration(&parsed, "warmup", SETTLE)?,
-            sessions: sessions(&parsed, embedded)?,
+            sessions: sessions(&parsed, embedded, fewest)?,
+            fewest,
             from: from(&parsed, promise.of)?,
             name: name(&parsed, &workload)?,
             workload,
@@ -268,12 +274,13 @@ fn width(text: &str, loss_ratio: f64) -> Result<f64> {
     }
 }
 
-fn sessions(parsed: &Parsed, embedded: bool) -> Result<u32> {
-    let usual = if embedded { cores() } else { SESSIONS };
+fn sessions(parsed: &Parsed, embedded: bool, fewest: u32) -> Result<u32> {
+    let usual = if embedded { cores() } else { SESSIONS }.max(fewest);
     let sessions = settings::count(parsed, "sessions", usual.into())?;
     let possible = u32::try_from(sessions).ok();
     possible
         .filter(|sessions| (1..=dyno_load::SESSIONS_MAX).contains(sessions))
+        .filter(|sessions| *sessions >= fewest)
         .ok_or_else(|| usage(format!("--sessions: {sessions} are too many or too few")))
 }
 

@@ -40,9 +40,10 @@ pub struct Ground {
 pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Option<Ground>> {
     let mut steps = Vec::new();
     if ask.from.is_none() {
-        let mut sessions = 1;
+        let mut sessions = ask.fewest;
         loop {
-            show(&format!("closed loop, {sessions} session(s)"));
+            let plural = if sessions == 1 { "" } else { "s" };
+            show(&format!("closed loop, {sessions} session{plural}"));
             let time = STEP.min(ask.goal.trial_duration);
             let Some(run) = trials.climb(sessions, time)? else {
                 return Ok(None);
@@ -93,7 +94,11 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
     let mut warnings = Vec::new();
     if let Some(first) = steps.first().filter(breaks) {
         warnings.push(format!(
-            "One session alone, in a closed loop, had {:.1} % of its events late already.",
+            "{}, in a closed loop, had {:.1} % of their events late already.",
+            match first.sessions {
+                1 => "One session alone".to_owned(),
+                few => format!("{few} sessions"),
+            },
             first.late_share * 100.0
         ));
     }
@@ -115,7 +120,10 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
                     found.map(|step| f64::from(step.sessions)).collect()
                 }
             };
-            (Start { candidates }, Loads::whole(1, SESSIONS_MOST))
+            (
+                Start { candidates },
+                Loads::whole(ask.fewest, SESSIONS_MOST),
+            )
         }
     };
     Ground {
