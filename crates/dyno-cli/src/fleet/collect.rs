@@ -35,6 +35,8 @@ pub const RUN: &str = "fleet.run";
 /// How the facts begin that tell where agents ran.
 pub const AGENT: &str = "fleet.agent.";
 
+/// The fact that tells what started Dyno on other hosts.
+pub const COMMAND: &str = "fleet.command";
 /// The fact that a run was put together from files.
 const COLLECTED: &str = "fleet.collected";
 /// A host of which nothing comes for so long is given up.
@@ -260,6 +262,7 @@ fn gathered(
         ))
     })?;
     let run = RunId::new(run)?;
+    let program = record.fact(COMMAND);
     let heads = opened(given.iter().cloned())?;
     let mut paths = given;
     let mut missing = Vec::new();
@@ -271,7 +274,7 @@ fn gathered(
         if heads.iter().any(|file| file.head().agent == agent) {
             continue;
         }
-        match had(parsed, &run, &agent, &fact.value, scratch) {
+        match had(parsed, &run, &agent, &fact.value, (scratch, program)) {
             Ok(path) => paths.push(path),
             Err(error) => missing.push(format!("{agent} ({}): {error:#}", fact.value)),
         }
@@ -291,7 +294,7 @@ fn had(
     run: &RunId,
     agent: &AgentName,
     place: &str,
-    scratch: &Path,
+    (scratch, program): (&Path, Option<&str>),
 ) -> Result<PathBuf> {
     match Place::one(place) {
         Ok(Place::Local) => {
@@ -305,7 +308,7 @@ fn had(
         Ok(Place::Ssh(host)) => {
             let path = scratch.join(file_name(run, agent));
             let file = std::fs::File::create(&path)?;
-            let program = parsed.value("agent-command").unwrap_or("dyno");
+            let program = parsed.value("agent-command").or(program).unwrap_or("dyno");
             let remote = Remote::new(&host, program);
             let mut command = remote.command(&format!("agent --print-file {run}.{agent}"));
             let said = scratch.join("ssh.err");
@@ -321,10 +324,17 @@ fn had(
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             bail!("ssh {host}: {status}: {said}{advice}")
         }
-        _ => bail!(
-            "it joined by itself: copy {} from its host, and name it",
-            file_name(run, agent)
-        ),
+        _ => {
+            let path = kept::folder().map(|folder| folder.join(file_name(run, agent)));
+            match path.filter(|path| path.is_file()) {
+                Some(path) => Ok(path),
+                None => bail!(
+                    "it joined by itself: copy ~/.local/state/dyno/agents/{} from its host, and \
+                     name it",
+                    file_name(run, agent)
+                ),
+            }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use dyno_run::{LoadEnd, Ready, RunError};
 
 use super::agent::{LaunchConfig, build, machine};
 use super::bundle::Bundle;
-use super::collect::{AGENT, RUN};
+use super::collect::{AGENT, COMMAND, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{Fleet, Place};
@@ -209,7 +209,10 @@ fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
         fact(format!("{AGENT}{}", spec.name), place)
     });
     let run = fact(RUN.to_owned(), run.to_string());
-    std::iter::once(run).chain(agents).collect()
+    let by_ssh = |spec: &super::specs::Spec| matches!(spec.place, Place::Ssh(_));
+    let command = fleet.specs.iter().any(by_ssh);
+    let command = command.then(|| fact(COMMAND.to_owned(), fleet.program.clone()));
+    std::iter::once(run).chain(command).chain(agents).collect()
 }
 
 /// Starts the bus and the agents, or calls those that join.

@@ -3,10 +3,11 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::fs::TryLockError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_fleet::agent::Kept;
 use dyno_fleet::bus::{Bus, BusError, Incoming};
@@ -135,6 +136,9 @@ pub fn print(word: &str) -> Result<()> {
     let path = folder.join(file_name(&run, &name));
     let file = std::fs::File::open(&path);
     let mut file = file.with_context(|| format!("cannot read {}", path.display()))?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
+        bail!("the agent still writes it: collect it once the agent has ended its load");
+    }
     let mut out = std::io::stdout().lock();
     std::io::copy(&mut file, &mut out)?;
     Ok(out.flush()?)

@@ -2,7 +2,7 @@
 //! the bus, a line each.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -93,6 +93,8 @@ impl FileWriter {
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path);
         let file = file.map_err(|error| failed("cannot write", &path, error))?;
+        // Who reads it knows that more will come. Not every file system can tell.
+        let _ = file.try_lock();
         let mut this = Self {
             path,
             file,
@@ -180,6 +182,10 @@ impl AgentFile {
             path: path.to_owned(),
             why,
         };
+        if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
+            let why = "its agent still writes it: collect it once the agent has ended its load";
+            return Err(wrong(why.to_owned()));
+        }
         let none = || wrong("this is no file of an agent".to_owned());
         let mut lines = BufReader::new(file);
         let first = line(&mut lines, path)?.ok_or_else(none)?;
