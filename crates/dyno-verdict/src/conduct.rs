@@ -127,7 +127,9 @@ fn agents(view: &View) -> Made {
         found.collect::<Vec<_>>()
     };
     let advice =
-        "The agents' own logs and hosts tell why; docs/fleet.md says what each finding is.";
+        "docs/fleet.md says what each finding is. What an agent of local: or ssh: prints stands in the \
+         run's own messages (agent NAME said: …); one that joins prints on its terminal or in its \
+         host's journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
     if !refused.is_empty() {
         return Made::refuse(refused.join(" "), advice);

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::{Clock, Secret};
 use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
-use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL};
+use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL, Stage};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{LoadReport, take_part, unix_ns};
 use serde::de::DeserializeOwned;
@@ -168,8 +168,19 @@ pub fn serve(membership: Membership) -> Result<()> {
     // Whatever was sent last is to reach the bus.
     drop(bus);
     load.end();
+    let failed = match (agent.stage(), agent.why()) {
+        (Stage::Failed, why) if !why.is_empty() => Some(why),
+        _ => None,
+    };
     match exit {
-        Exit::Done => Ok(()),
+        Exit::Done if failed.is_some() => bail!("the run failed: {}", failed.unwrap_or_default()),
+        Exit::Done if crate::signals::came().is_some() => {
+            bail!("ended by {}", crate::signals::came().unwrap_or_default())
+        }
+        Exit::Done => match agent.called_off() {
+            Some(why) => bail!("the run was called off: {why}"),
+            None => Ok(()),
+        },
         Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
         Exit::NotJoined => bail!("no coordinator answered on the bus"),
         Exit::Orphaned { unconfirmed } => bail!(

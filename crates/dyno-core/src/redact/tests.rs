@@ -55,6 +55,16 @@ fn secrets_disappear_and_nothing_else_does() {
         ),
         ("allow_cleartext_password=1", "allow_cleartext_password=1"),
         ("--ask-password run", "--ask-password run"),
+        ("--bus-key FILE names", "--bus-key FILE names"),
+        ("--key FILE names", "--key FILE names"),
+        (
+            "--bus-key bus/gen1 --key gen1.nk",
+            "--bus-key bus/gen1 --key gen1.nk",
+        ),
+        (
+            "--bus-key SUAMK2FG4MI6UE3ACF3FK3OIQBCEIEZV7NSWFFEW63UXMRLFM2XLAXK4GY",
+            "--bus-key ***",
+        ),
         ("--key=on --sort-key=1", "--key=on --sort-key=1"),
         ("a=1&b=2", "a=1&b=2"),
         ("naïve — text", "naïve — text"),
