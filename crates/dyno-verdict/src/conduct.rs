@@ -126,8 +126,7 @@ fn agents(view: &View) -> Made {
         let found = found.map(|finding| text::sentence(&finding.evidence));
         found.collect::<Vec<_>>()
     };
-    let advice =
-        "docs/fleet.md says what each finding is. What an agent of local: or ssh: prints stands in the \
+    let advice = "docs/fleet.md says what each finding is. What an agent of local: or ssh: prints stands in the \
          run's own messages (agent NAME said: …); one that joins prints on its terminal or in its \
          host's journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));

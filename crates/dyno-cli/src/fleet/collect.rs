@@ -57,7 +57,9 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
         &scratch::name(wall_time().as_nanos()),
     )?;
     if let Some(file) = words.iter().find(|word| is_missing_file(word)) {
-        return Err(usage(format!("dyno fleet collect: there is no file {file}")));
+        return Err(usage(format!(
+            "dyno fleet collect: there is no file {file}"
+        )));
     }
     let (results, base, files) = if Path::new(first).is_file() {
         let files = opened(words.iter().map(PathBuf::from))?;

@@ -234,9 +234,8 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
             Some(("local", count)) => {
                 let count = count.parse().ok();
                 let count = count.filter(|count| (1..=AGENTS_MAX).contains(count));
-                let why = || {
-                    format!("'{item}': local:N starts N agents on this host, 1 to {AGENTS_MAX}")
-                };
+                let why =
+                    || format!("'{item}': local:N starts N agents on this host, 1 to {AGENTS_MAX}");
                 for _ in 0..count.ok_or_else(why)? {
                     add(&mut specs, "local", Place::Local, weight)?;
                 }

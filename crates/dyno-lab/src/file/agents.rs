@@ -26,12 +26,21 @@ fn wrong(agents: &Agents) -> Vec<(String, String)> {
         ("by", &agents.by, ["weights", "capacity"]),
     ];
     for (name, value, [one, other]) in words {
-        if let Some(value) = value.as_deref().filter(|value| *value != one && *value != other) {
-            add(value, format!("`{name}`: '{value}' is neither {one} nor {other}"));
+        if let Some(value) = value
+            .as_deref()
+            .filter(|value| *value != one && *value != other)
+        {
+            add(
+                value,
+                format!("`{name}`: '{value}' is neither {one} nor {other}"),
+            );
         }
     }
     if agents.hosts.is_empty() {
-        add("", "[agents] has no hosts; expected for example hosts = [\"local:2\"]".to_owned());
+        add(
+            "",
+            "[agents] has no hosts; expected for example hosts = [\"local:2\"]".to_owned(),
+        );
     }
     for host in &agents.hosts {
         if let Some(why) = no_agent(host, agents.bus.is_some()) {
@@ -73,10 +82,13 @@ fn no_agent(host: &str, joins: bool) -> Option<String> {
             wrong.then(|| format!("'{host}': local:N has 1 to {AGENTS_MAX} agents"))
         }
         Some(("ssh", name)) if !joins => {
-            let strange = name.is_empty() || name.starts_with('-') || name.contains([' ', ',', ';']);
+            let strange =
+                name.is_empty() || name.starts_with('-') || name.contains([' ', ',', ';']);
             strange.then(|| format!("'{host}': ssh:HOST names one host as ssh knows it"))
         }
-        _ if joins => Some(format!("'{host}': agents that join a bus are named: expected gen1")),
+        _ if joins => Some(format!(
+            "'{host}': agents that join a bus are named: expected gen1"
+        )),
         _ => Some(format!("'{host}' is no agent; {expected}")),
     }
 }
@@ -92,7 +104,14 @@ mod tests {
             ..Agents::default()
         };
         assert!(wrong(&of(&["local:2", "ssh:gen1", "ssh:me@gen2=3"])).is_empty());
-        for bad in ["local2", "local:0", "ssh:", "ssh:gen1=0", "gen1", "ssh:a,ssh:b"] {
+        for bad in [
+            "local2",
+            "local:0",
+            "ssh:",
+            "ssh:gen1=0",
+            "gen1",
+            "ssh:a,ssh:b",
+        ] {
             assert_eq!(wrong(&of(&[bad])).len(), 1, "{bad}");
         }
         let joins = Agents {

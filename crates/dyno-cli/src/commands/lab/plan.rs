@@ -65,7 +65,10 @@ fn text(lab: &Lab, look: &Look) -> String {
     }
     if let Some(agents) = &lab.experiment.agents {
         let agents = agents.get_ref();
-        let by = agents.by.as_deref().map_or(String::new(), |by| format!(" (by {by})"));
+        let by = agents
+            .by
+            .as_deref()
+            .map_or(String::new(), |by| format!(" (by {by})"));
         out += &format!("  agents       {}{by}\n", agents.hosts.join(", "));
     }
     out += "\n";
