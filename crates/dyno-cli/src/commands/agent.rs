@@ -24,7 +24,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         console::help(&format!(
             "Usage: dyno agent --join URL --name NAME --key FILE [--ca FILE]\n\n\
              Makes a share of the load of a run: waits on a bus until one names it, takes part,\n\
-             and ends, with status 1 where the run failed or was called off. `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
+             and ends, with status 1 where the run failed or was called off.\n\
+             `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
             help(AGENT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
