@@ -88,6 +88,10 @@ fn agents_that_join_make_one_run_and_end() {
         &other.failure(1),
         &["refused to let this key wait for runs as gen1", "gen1.nk"],
     );
+    let starter = lab.dyno(&format!(
+        "agent --join {url} --name gen1 --key bus/coordinator.nk --ca cert.pem"
+    ));
+    has(&starter.failure(2), &["the key of who starts runs"]);
     let nobody = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/gen1.nk --ca cert.pem --wait 1s"
     ));
