@@ -96,7 +96,9 @@ fn is_secret(class: Class, value: &str) -> bool {
     /// How files of keys end, and how messages name one.
     const FILES: [&str; 4] = [".nk", ".pem", ".key", "FILE"];
     let is_switch = || SWITCHES.contains(&value.to_lowercase().as_str());
-    let is_file = || FILES.iter().any(|end| value.ends_with(end)) && !is_seed(value);
+    // A sentence may go on behind it.
+    let name = value.trim_end_matches([',', ';', ')', '`', '\'']);
+    let is_file = || FILES.iter().any(|end| name.ends_with(end)) && !is_seed(name);
     match class {
         Class::Password => !value.is_empty(),
         Class::Key => !value.is_empty() && !is_switch() && !is_file(),

@@ -97,12 +97,15 @@ impl ExternalBus {
             Some(_) => ("tls", " --ca FILE"),
             None => ("nats", ""),
         };
-        let line = |name: &String| {
-            let url = format!("{scheme}://{}", self.address);
-            format!("dyno agent --join {url} --name {name} --key {name}.nk{ca}")
+        let [name, more @ ..] = names else {
+            return String::new();
         };
-        let lines: Vec<String> = names.iter().take(2).map(line).collect();
-        format!("start it by: {}", lines.join(", "))
+        let whom = match more {
+            [] => "it".to_owned(),
+            _ => format!("each, as {name}"),
+        };
+        let url = format!("{scheme}://{}", self.address);
+        format!("start {whom} by: dyno agent --join {url} --name {name} --key {name}.nk{ca}")
     }
 
     /// How one connects to it.

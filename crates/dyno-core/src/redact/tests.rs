@@ -69,6 +69,7 @@ fn files_of_keys_are_no_secrets() {
     for (typed, shown) in [
         ("--bus-key FILE names", "--bus-key FILE names"),
         ("--key FILE names", "--key FILE names"),
+        ("--key gen1.nk, or not", "--key gen1.nk, or not"),
         (
             "--bus-key bus/gen1 --key gen1.nk",
             "--bus-key bus/gen1 --key gen1.nk",
