@@ -10,19 +10,32 @@ use crate::console;
 /// Shows notices as lines.
 pub struct Terminal {
     quiet: bool,
+    has_agents: bool,
 }
 
 impl Terminal {
     /// One that, if `quiet`, shows warnings only.
     pub fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self {
+            quiet,
+            has_agents: false,
+        }
+    }
+
+    /// The same of a run whose load agents make, which tell of it by themselves.
+    pub fn of_agents(quiet: bool) -> Self {
+        Self {
+            quiet,
+            has_agents: true,
+        }
     }
 }
 
 impl Sink for Terminal {
     fn notice(&mut self, notice: &Notice) {
         let progress = matches!(notice, Notice::Calibrating(_) | Notice::Starting { .. });
-        if !(progress && self.quiet) {
+        let is_theirs = self.has_agents && matches!(notice, Notice::Starting { .. });
+        if !(progress && self.quiet || is_theirs) {
             console::note(&line(notice));
         }
     }
@@ -63,7 +76,8 @@ pub fn line(notice: &Notice) -> String {
                 false => format!(", {} of warm-up first", units::format_duration(*warmup)),
             };
             let begin = begin_unix_s.map_or_else(String::new, begins);
-            format!("{doing} {sessions} session(s){about}.{begin}")
+            let plural = if *sessions == 1 { "" } else { "s" };
+            format!("{doing} {sessions} session{plural}{about}.{begin}")
         }
         Notice::Swept(swept) => swept.text(),
         Notice::ResultsBusy(path) => format!(

@@ -293,11 +293,12 @@ fn unknown(
                 true => 0,
                 false => strsim::osa_distance(&plain, &typed),
             };
-            (distance, known)
+            // Of those that begin so the shortest one: --agents for --agent.
+            (distance, plain.len().abs_diff(typed.len()), known)
         })
         .min();
     let hint = match nearest {
-        Some((distance, known)) if distance <= 1 + name.len() / 4 => {
+        Some((distance, _, known)) if distance <= 1 + name.len() / 4 => {
             // As options are typed, however a script spells their names.
             format!("; did you mean --{}?", known.replace('_', "-"))
         }

@@ -1,6 +1,7 @@
 //! Ctrl-C: the first ends the run early with its report, the second at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +15,19 @@ use crate::{STATUS_INTERRUPTED, console};
 const ABANDON: Duration = Duration::from_secs(2);
 /// What the first signal is answered with.
 const STOPPING: &str = "Stopping; a second Ctrl-C (or SIGTERM) ends at once.";
+
+/// The last signal that came; 0 before one has.
+static CAME: AtomicI32 = AtomicI32::new(0);
+
+/// The name of the last signal that asked for an end, if one has.
+pub fn came() -> Option<&'static str> {
+    match CAME.load(Ordering::Relaxed) {
+        SIGINT => Some("SIGINT"),
+        SIGTERM => Some("SIGTERM"),
+        SIGHUP => Some("SIGHUP"),
+        _ => None,
+    }
+}
 
 /// Makes a file that may not grow any more (`ulimit -f`) an error of the write, as a full disk is.
 pub fn ignore_file_size_limit() {
@@ -45,7 +59,8 @@ pub fn install() -> Result<Arc<StopSignal>> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            for _ in signals.forever() {
+            for signal in signals.forever() {
+                CAME.store(signal, Ordering::Relaxed);
                 let level = raised.raise();
                 if level == StopLevel::End {
                     // A script that computes, or a server that is waited for, may take its time.

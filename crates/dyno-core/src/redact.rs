@@ -93,10 +93,24 @@ pub fn text(message: &str) -> String {
 /// nothing.
 fn is_secret(class: Class, value: &str) -> bool {
     const SWITCHES: [&str; 8] = ["0", "1", "on", "off", "true", "false", "yes", "no"];
+    /// How files of keys end, and how messages name one.
+    const FILES: [&str; 4] = [".nk", ".pem", ".key", "FILE"];
+    let is_switch = || SWITCHES.contains(&value.to_lowercase().as_str());
+    // A sentence may go on behind it.
+    let name = value.trim_end_matches([',', ';', ')', '`', '\'']);
+    let is_file = || FILES.iter().any(|end| name.ends_with(end)) && !is_seed(name);
     match class {
         Class::Password => !value.is_empty(),
-        Class::Key => !value.is_empty() && !SWITCHES.contains(&value.to_lowercase().as_str()),
+        Class::Key => !value.is_empty() && !is_switch() && !is_file(),
+        Class::KeyFile => is_seed(value) || value.contains("PRIVATE KEY"),
     }
+}
+
+/// Whether a value is the seed of a key of NATS.
+fn is_seed(value: &str) -> bool {
+    const CHARS_MIN: usize = 40;
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+    value.starts_with('S') && value.len() >= CHARS_MIN && value.chars().all(plain)
 }
 
 fn one(span: Range<usize>) -> Vec<Range<usize>> {

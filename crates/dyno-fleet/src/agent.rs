@@ -51,6 +51,8 @@ pub struct Agent {
     ending: Option<End>,
     late_ns: Option<i64>,
     why: String,
+    /// Why the coordinator had it stop before its time.
+    called_off: Option<String>,
     ceiling: Option<Ceiling>,
     /// What the load came to.
     outcome: Vec<String>,
@@ -81,6 +83,7 @@ impl Agent {
             ending: None,
             late_ns: None,
             why: String::new(),
+            called_off: None,
             ceiling: None,
             outcome: Vec::new(),
             unix_origin_ns: i128::from(unix_ns) - i128::from(now),
@@ -102,6 +105,16 @@ impl Agent {
     /// Whether it has nothing to do any more.
     pub fn has_exited(&self) -> bool {
         self.exited
+    }
+
+    /// Why the coordinator ended the run before its time, if it did.
+    pub fn called_off(&self) -> Option<&str> {
+        self.called_off.as_deref()
+    }
+
+    /// Why its own load failed or ended before its time; empty where it did not.
+    pub fn why(&self) -> &str {
+        &self.why
     }
 
     /// How many messages with records the bus has not confirmed.
@@ -157,6 +170,9 @@ impl Agent {
     }
 
     fn obey(&mut self, task: Task, now: Nanos) {
+        if let Task::Stop { why } = &task {
+            self.called_off = Some(why.clone());
+        }
         match (task, self.stage) {
             (Task::Calibrate(assignment), Stage::Waiting) => {
                 if let Some(assignment) = self.assigned(assignment) {

@@ -48,6 +48,15 @@ pub enum BusError {
         /// In its own words.
         why: String,
     },
+    /// It is on another host, and would be reached without encryption.
+    #[error(
+        "{at} is not on this host, and Dyno connects to other hosts only encrypted: use tls://{at} \
+         with --ca FILE (of `dyno run`: --bus-ca FILE), the authority of the server's certificate"
+    )]
+    Unencrypted {
+        /// Where it is.
+        at: String,
+    },
     /// It could not be reached in time.
     #[error("the bus {at} cannot be reached: {why}")]
     Unreachable {

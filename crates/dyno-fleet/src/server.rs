@@ -45,22 +45,22 @@ const LOG: &str = "server.log";
 pub enum ServerError {
     /// The program is not there.
     #[error(
-        "{program} could not be started: {source}; install it (`apt install nats-server`), or name \
-         it with --nats-server"
+        "{program} could not be started: {why}; install it (`apt install nats-server`), or name it \
+         with --nats-server PATH"
     )]
     Program {
         /// What was to be started.
         program: String,
         /// Why it was not.
-        source: io::Error,
+        why: io::Error,
     },
     /// Its folder could not be made or read.
-    #[error("{what} of the NATS server: {source}")]
+    #[error("{what} of the NATS server: {why}")]
     Folder {
         /// What was attempted.
         what: &'static str,
         /// What the system said.
-        source: io::Error,
+        why: io::Error,
     },
     /// No keys could be made.
     #[error("a key for {whom}: {why}")]
@@ -71,10 +71,11 @@ pub enum ServerError {
         why: String,
     },
     /// It does not listen.
-    #[error("{program} does not listen{}; it said: {log}", ended.as_ref().map_or_else(
-        String::new,
-        |how| format!(" and ended ({how})")
-    ))]
+    #[error(
+        "{program} does not listen{}{}; is it a NATS server?",
+        ended.as_ref().map_or_else(String::new, |how| format!(" and ended ({how})")),
+        if log.is_empty() { String::new() } else { format!("; it said: {log}") }
+    )]
     Silent {
         /// What was started.
         program: String,
@@ -131,9 +132,9 @@ impl Server {
             .prefix(&name)
             .rand_bytes(0)
             .permissions(Permissions::from_mode(0o700));
-        let folder = builder.tempdir().map_err(|source| ServerError::Folder {
+        let folder = builder.tempdir().map_err(|why| ServerError::Folder {
             what: "the folder",
-            source,
+            why,
         })?;
         let agent_keys = agents
             .iter()
@@ -163,9 +164,9 @@ impl Server {
         self.write_config()?;
         let ports = self.folder.path().join("ports");
         let _ = fs::remove_dir_all(&ports);
-        fs::create_dir(&ports).map_err(|source| ServerError::Folder {
+        fs::create_dir(&ports).map_err(|why| ServerError::Folder {
             what: "the folder for ports",
-            source,
+            why,
         })?;
         let mut process = self.spawn()?;
         let limit = Clock.now() + LISTEN_LIMIT.as_nanos() as u64;
@@ -251,9 +252,9 @@ impl Server {
         let written = options
             .open(self.config_path())
             .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|source| ServerError::Folder {
+        written.map_err(|why| ServerError::Folder {
             what: "the configuration",
-            source,
+            why,
         })
     }
 
@@ -289,9 +290,9 @@ impl Server {
                 }
             }
         };
-        let failed = |source| ServerError::Program {
+        let failed = |why| ServerError::Program {
             program: self.program.display().to_string(),
-            source,
+            why,
         };
         let thread = std::thread::Builder::new().name("dyno-bus".to_owned());
         let thread = thread.spawn(body).map_err(failed)?;

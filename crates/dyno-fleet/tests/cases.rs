@@ -316,7 +316,8 @@ fn another_program_is_refused_unless_it_is_allowed() {
     let failed = report(&out).failed.clone().unwrap();
     assert_eq!(
         failed,
-        "gen2 is not the coordinator's Dyno: its version is 0.0.9, not unknown"
+        "gen2 is another build of Dyno than the coordinator: its version is 0.0.9, not unknown; \
+         install the same Dyno there, or allow it by --allow-mixed-versions"
     );
     assert!(out.hosts.iter().all(|host| host.began_at.is_none()));
     scenario.config.allow_mixed_versions = true;

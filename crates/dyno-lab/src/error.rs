@@ -59,6 +59,16 @@ impl<'a> Problems<'a> {
         });
     }
 
+    /// Where a text stands in quotes behind a place, or that place.
+    pub(crate) fn text_behind(&self, span: Range<usize>, text: &str) -> Range<usize> {
+        let behind = self.text.get(span.start..).unwrap_or_default();
+        let quotes = ['"', '\''].map(|quote| behind.find(&format!("{quote}{text}{quote}")));
+        match quotes.into_iter().flatten().min() {
+            Some(at) => span.start + at..span.start + at + text.len() + 2,
+            None => span,
+        }
+    }
+
     pub(crate) fn end(mut self, file: &str) -> Result<(), Error> {
         if self.found.is_empty() {
             return Ok(());

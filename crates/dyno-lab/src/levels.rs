@@ -184,7 +184,7 @@ pub(crate) fn resolve(
         data: experiment.data.clone(),
         load: experiment.load.clone(),
         reset: experiment.reset.clone(),
-        agents: experiment.agents.clone(),
+        agents: experiment.agents.clone().map(toml::Spanned::into_inner),
         statements: experiment.observe.statements,
         cpu_profile: experiment.observe.cpu_profile,
         explain: explained(experiment),

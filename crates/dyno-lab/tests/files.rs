@@ -111,7 +111,12 @@ cross = ["memory", "sessions"]
 "#;
 
 /// What is replaced in the base, and by what.
-const WRONG: [(&str, &str); 31] = [
+const WRONG: [(&str, &str); 33] = [
+    ("[design]", "[agents]\nhosts = [\"local2\"]\n[design]"),
+    (
+        "[design]",
+        "[agents]\nhosts = [\"local:2\"]\non_loss = \"carry\"\n[design]",
+    ),
     ("experiment = 1", "experiment = 2"),
     ("experiment = 1", "experiment = \"one\""),
     ("question = \"?\"\n", ""),

@@ -126,8 +126,9 @@ fn agents(view: &View) -> Made {
         let found = found.map(|finding| text::sentence(&finding.evidence));
         found.collect::<Vec<_>>()
     };
-    let advice =
-        "The agents' own logs and hosts tell why; docs/fleet.md says what each finding is.";
+    let advice = "docs/fleet.md says what each finding is. What an agent of local: or ssh: prints \
+                  is among the run's own messages (agent NAME said: …); one that joins prints on \
+                  its terminal, or into its journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
     if !refused.is_empty() {
         return Made::refuse(refused.join(" "), advice);

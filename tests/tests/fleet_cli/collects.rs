@@ -133,7 +133,10 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
     );
     for wrong in [
         ("fleet collect", "needs a run"),
-        ("fleet collect nothing.dyno-agent", "nothing.dyno-agent"),
+        (
+            "fleet collect nothing.dyno-agent",
+            "there is no file nothing.dyno-agent",
+        ),
         ("fleet collect insert.lua", "this is no file of an agent"),
     ] {
         let told = lab.dyno(wrong.0);

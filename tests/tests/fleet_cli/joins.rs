@@ -68,7 +68,10 @@ fn agents_that_join_make_one_run_and_end() {
     let ended = lab.dyno(&line).success();
     has(&ended, &["agent gen2 on", "4 sessions"]);
     let told = gen1.finish(LIMIT).success();
-    has(&told, &["takes part in the run r", "has done its part"]);
+    has(
+        &told,
+        &["takes part in run r", "is done: the run is complete"],
+    );
     gen2.finish(LIMIT).success();
     let run = last(&lab);
     assert_eq!(run["agents"][1]["sessions"], 4);
@@ -81,7 +84,14 @@ fn agents_that_join_make_one_run_and_end() {
     let other = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/gen2.nk --ca cert.pem --wait 60s"
     ));
-    has(&other.failure(1), &["refused to hear of runs for gen1"]);
+    has(
+        &other.failure(1),
+        &["refused to let this key wait for runs as gen1", "gen1.nk"],
+    );
+    let starter = lab.dyno(&format!(
+        "agent --join {url} --name gen1 --key bus/coordinator.nk --ca cert.pem"
+    ));
+    has(&starter.failure(2), &["the key of who starts runs"]);
     let nobody = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/gen1.nk --ca cert.pem --wait 1s"
     ));
@@ -89,7 +99,7 @@ fn agents_that_join_make_one_run_and_end() {
     let clear = lab.dyno(&format!("agent --join tls://127.0.0.1:{port} --name gen1"));
     has(&clear.failure(2), &["--ca FILE names the authority"]);
     let far = lab.dyno("agent --join nats://192.0.2.1 --name gen1 --key bus/gen1.nk --wait 1s");
-    has(&far.failure(1), &["needs TLS"]);
+    has(&far.failure(1), &["only encrypted", "tls://"]);
 }
 
 #[test]

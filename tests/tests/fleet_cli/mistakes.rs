@@ -15,6 +15,9 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         ("--agents gen1", "'gen1' is no agent"),
         ("--agents local:0", "local:N starts N agents"),
         ("--agents ssh:-oX", "names a host as ssh knows it"),
+        ("--agents ssh:gen1;ssh:gen2", "separate agents by commas"),
+        ("--agents ssh:me@gen1:2222", "~/.ssh/config"),
+        ("--agent local:2", "did you mean --agents?"),
         (
             "--agents local:2 --shard 1/2",
             "--shard means nothing with --agents",

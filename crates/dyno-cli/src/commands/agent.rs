@@ -23,8 +23,9 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno agent --join URL --name NAME --key FILE [--ca FILE]\n\n\
-             Makes a part of the load of a run: waits on a bus until one names it, takes part,\n\
-             and ends. `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
+             Makes a share of the load of a run: waits on a bus until one names it, takes part,\n\
+             and ends, with status 1 where the run failed or was called off.\n\
+             `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
             help(AGENT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -57,7 +58,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let joined = parsed.has("join").then(|| membership.name.clone());
     serve(membership)?;
     if let Some(name) = joined {
-        console::note(&format!("agent {name} has done its part"));
+        console::note(&format!("agent {name} is done: the run is complete"));
     }
     Ok(STATUS_DONE)
 }
@@ -76,11 +77,11 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
     let bus = bus.ok_or_else(|| usage("--join URL names the bus"))?;
     let role = Role::Agent(name.clone());
     let waiting = bus.config(RunId::new("any")?, role.clone());
-    console::note(&format!("agent {name} waits for a run"));
-    let Some(run) = await_call(&waiting, limit)? else {
+    let waits = || console::note(&format!("agent {name} is connected, and waits for a run"));
+    let Some(run) = await_call(&waiting, limit, waits)? else {
         bail!("no run named the agent {name} in time");
     };
-    console::note(&format!("agent {name} takes part in the run {run}"));
+    console::note(&format!("agent {name} takes part in run {run}"));
     Ok(Membership {
         bus: bus.config(run, role),
         name,

@@ -92,8 +92,12 @@ fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
         AgentName::new(*name).map_err(|error| usage(format!("dyno fleet keys: {error}")))
     };
     let file = |name: &str| -> Result<Option<PathBuf>> {
-        let path = parsed.value(name).map(std::fs::canonicalize).transpose();
-        path.map_err(|error| usage(format!("--{name}: {error}")))
+        let Some(file) = parsed.value(name) else {
+            return Ok(None);
+        };
+        let path = std::fs::canonicalize(file);
+        let path = path.map_err(|why| usage(format!("--{name}: cannot read {file}: {why}")))?;
+        Ok(Some(path))
     };
     let tls = match (file("tls-cert")?, file("tls-key")?) {
         (None, None) => None,

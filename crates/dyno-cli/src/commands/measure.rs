@@ -145,7 +145,11 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     };
     let live = (!screen.quiet).then(|| Live::start(screen.live, event, &ready.job.drive));
     let live = Arc::new(Mutex::new(live.flatten()));
-    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
+    let notices = match &screen.fleet {
+        None => notices::Terminal::new(screen.quiet),
+        Some(_) => notices::Terminal::of_agents(screen.quiet),
+    };
+    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices)];
     sinks.push(Box::new(LiveSink(Arc::clone(&live))));
     sinks.extend(screen.exports.sink());
     if let Some(part) = &screen.part {

@@ -73,7 +73,7 @@ Usage: dyno <command> …
   rm RUN…             runs taken out of the results file, for good
   top                 a server, a proxy, or a run while it goes on, live on the terminal
   agent               one of several load generators of a run, where --agents does not start it
-  fleet keys          a bus for agents that join runs by themselves
+  fleet ACTION        keys: a bus for agents that join; collect: a run from agents' files
   doctor              is this host, is this server fit to be measured?
   lab ACTION FILE     experiments as one file: plan, run, resume, status, report
   server ACTION       database servers to load: up, down, restart, list, logs, snapshot …

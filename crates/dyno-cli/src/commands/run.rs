@@ -417,12 +417,16 @@ impl Request<'_> {
 
 /// Refuses a sequence of runs on several load generators.
 fn alone(drive: &Drive, fleet: Option<&Fleet>) -> Result<()> {
-    match drive.shard.is_some() || drive.begin_unix_s.is_some() || fleet.is_some() {
-        true => Err(usage(
-            "--shard, --begin-at and --agents are for a single run: the steps of a sequence are \
-             made by one load generator",
-        )),
-        false => Ok(()),
+    let given = [
+        ("shard", drive.shard.is_some()),
+        ("begin-at", drive.begin_unix_s.is_some()),
+        ("agents", fleet.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(usage(format!(
+            "--{name} is for a single run: the steps of a sequence are made by one load generator"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const AGENTS: Opt = opt(
     "agents",
     Some("LIST"),
     "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
-     the names of those that join; =W after one gives it W parts",
+     the names of those that join; =W after one gives it W shares",
 );
 /// What their parts go by.
 pub(super) const AGENTS_BY: Opt = opt(
@@ -51,7 +51,7 @@ pub(super) const ON_AGENT_LOSS: Opt = opt(
     GENERATORS,
     "on-agent-loss",
     Some("POLICY"),
-    "fail: the run ends; degrade: the other agents go on with their own parts [fail]",
+    "fail: the run ends; degrade: the other agents go on with their own shares [fail]",
 );
 /// Whether they may be other builds.
 pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::{Clock, Secret};
 use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
-use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL};
+use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL, Stage};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{LoadReport, take_part, unix_ns};
 use serde::de::DeserializeOwned;
@@ -138,7 +138,7 @@ impl From<LaunchConfig> for Membership {
 /// The bus cannot be reached; the coordinator does not want this agent, or is gone.
 pub fn serve(membership: Membership) -> Result<()> {
     let run = membership.bus.run.clone();
-    let (name, hello) = (membership.name, hello());
+    let (name, hello, is_held) = (membership.name, hello(), membership.is_held);
     let file = Arc::<KeptFile>::default();
     let mut bus = Keeping::new(NatsBus::connect(membership.bus)?, &file);
     let config = AgentConfig {
@@ -152,7 +152,7 @@ pub fn serve(membership: Membership) -> Result<()> {
     let mut agent = Agent::new(config, Clock.now(), unix_ns());
     let (command, commands) = channel();
     let (report, reports) = channel();
-    if membership.is_held {
+    if is_held {
         hold(report.clone())?;
     }
     let begins = Arc::clone(&file);
@@ -169,13 +169,31 @@ pub fn serve(membership: Membership) -> Result<()> {
     drop(bus);
     load.end();
     match exit {
-        Exit::Done => Ok(()),
+        // Whoever started it knows what came of the run.
+        Exit::Done if is_held => Ok(()),
+        Exit::Done => ended_well(&agent),
         Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
         Exit::NotJoined => bail!("no coordinator answered on the bus"),
         Exit::Orphaned { unconfirmed } => bail!(
             "nothing is heard of the coordinator; {unconfirmed} message(s) with figures were not \
              received"
         ),
+    }
+}
+
+/// Whether the run of an agent that is through came to its end, as its status says.
+fn ended_well(agent: &Agent) -> Result<()> {
+    if let Some(signal) = crate::signals::came() {
+        bail!("ended by {signal}");
+    }
+    let (why, called_off) = (agent.why(), agent.called_off());
+    let is_own = agent.stage() == Stage::Failed || called_off.is_none();
+    if is_own && !why.is_empty() {
+        bail!("the run failed: {why}");
+    }
+    match called_off {
+        Some(why) => bail!("the run was called off: {why}"),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use dyno_core::{Secret, redact};
 use dyno_fleet::bus::nats::{NatsConfig, Role};
 use dyno_fleet::names::RunId;
+use dyno_fleet::server::COORDINATOR;
 
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -72,6 +73,11 @@ impl ExternalBus {
                  `dyno fleet keys` makes some"
             )));
         };
+        if option == "join" && Path::new(file).ends_with(format!("{COORDINATOR}.nk")) {
+            return Err(usage(format!(
+                "--{key}: {file} is the key of who starts runs; an agent's is NAME.nk beside it"
+            )));
+        }
         let has_port = rest
             .rsplit_once(':')
             .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -83,6 +89,23 @@ impl ExternalBus {
             key: key_in(Path::new(file)).with_context(|| format!("--{key}"))?,
             authority,
         }))
+    }
+
+    /// How these agents are started.
+    pub fn start_by(&self, names: &[String]) -> String {
+        let (scheme, ca) = match self.authority {
+            Some(_) => ("tls", " --ca FILE"),
+            None => ("nats", ""),
+        };
+        let [name, more @ ..] = names else {
+            return String::new();
+        };
+        let whom = match more {
+            [] => "it".to_owned(),
+            _ => format!("each, as {name}"),
+        };
+        let url = format!("{scheme}://{}", self.address);
+        format!("start {whom} by: dyno agent --join {url} --name {name} --key {name}.nk{ca}")
     }
 
     /// How one connects to it.

@@ -67,6 +67,11 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
         &std::env::temp_dir(),
         &scratch::name(wall_time().as_nanos()),
     )?;
+    if let Some(file) = words.iter().find(|word| is_missing_file(word)) {
+        return Err(usage(format!(
+            "dyno fleet collect: there is no file {file}"
+        )));
+    }
     let (results, base, files) = if Path::new(first).is_file() {
         let files = opened(words.iter().map(PathBuf::from))?;
         let results = run_store::required(parsed)?;
@@ -83,6 +88,12 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
     whole(&results, base, files, &paths)
+}
+
+/// Whether a word names a file, which is not there.
+fn is_missing_file(word: &str) -> bool {
+    let is_file = word.ends_with(".dyno-agent") || word.contains('/') && !word.contains(':');
+    is_file && !Path::new(word).is_file()
 }
 
 /// Adds up the files, and records or compares what comes of it.

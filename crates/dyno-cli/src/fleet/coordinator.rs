@@ -13,6 +13,7 @@ use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::coordinator::{
     Calibration as Calibrates, Coordinator, FleetConfig, Limits, LossPolicy, Report,
 };
+use dyno_fleet::finding::{Finding, Kind};
 use dyno_fleet::message::PROTOCOL;
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{StopRequest, coordinate, unix_ns};
@@ -107,7 +108,7 @@ fn conduct(
         return Err(usage(wrong));
     }
     if !begun {
-        return Err(not_begun(&report, interrupted, &agents.borrow()));
+        return Err(not_begun(fleet, &report, interrupted, &agents.borrow()));
     }
     if !quiet {
         tell_prints(&agents.borrow());
@@ -226,7 +227,8 @@ fn start(
         let bus = NatsBus::connect(own_end(fleet, None, run)?)?;
         bus.call(&fleet.names(), waited_for)?;
         let names: Vec<String> = fleet.names().iter().map(ToString::to_string).collect();
-        console::note(&format!("waiting for {}, for a minute", names.join(", ")));
+        let names = names.join(", ");
+        console::note(&format!("run {run}: waiting for {names}, for a minute"));
         return Ok((bus, Vec::new(), None));
     }
     let server = Server::start(fleet.nats.as_deref(), run, &fleet.names())?;
@@ -257,12 +259,24 @@ fn own_end(fleet: &Fleet, server: Option<&Server>, run: &RunId) -> Result<NatsCo
     })
 }
 
-fn not_begun(report: &Report, interrupted: bool, agents: &[Launched]) -> anyhow::Error {
+fn not_begun(
+    fleet: &Fleet,
+    report: &Report,
+    interrupted: bool,
+    agents: &[Launched],
+) -> anyhow::Error {
     if interrupted {
         return RunError::from(dyno_load::LoadError::Interrupted).into();
     }
     let why = report.failed.clone().unwrap_or_default();
-    let advice = agents.iter().find_map(Launched::advice);
+    let missing = report.agents.iter().filter(|agent| agent.hello.is_none());
+    let missing: Vec<String> = missing.map(|agent| agent.name.to_string()).collect();
+    // Others may be on their way where the run has failed before.
+    let is_missing = |finding: &Finding| finding.kind == Kind::AgentMissing;
+    let bus = fleet.bus.as_ref();
+    let start_by = bus.filter(|_| report.findings.iter().any(is_missing));
+    let start_by = start_by.map(|bus| bus.start_by(&missing));
+    let advice = agents.iter().find_map(Launched::advice).or(start_by);
     let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
     anyhow!("the agents did not begin: {why}{advice}")
 }

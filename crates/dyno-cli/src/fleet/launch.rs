@@ -189,6 +189,9 @@ impl Launched {
         let how = self.ended?;
         let said = self.said();
         Some(match said.is_empty() {
+            true if self.remote.is_some() && how.success() => {
+                format!("{how}, and said nothing: is --agent-command the Dyno there?")
+            }
             true => format!("{how}"),
             false => format!("{how}: {said}"),
         })

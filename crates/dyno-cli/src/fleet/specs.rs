@@ -36,19 +36,25 @@ impl Place {
     pub fn one(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "local" => Ok(Self::Local),
-            Some(("ssh", host)) => ssh_host(host)
-                .map(Self::Ssh)
-                .ok_or_else(|| format!("'{text}': ssh:HOST names a host as ssh knows it")),
+            Some(("ssh", host)) => ssh_host(text, host).map(Self::Ssh),
             _ => Err(format!("'{text}' is neither ssh:HOST nor local")),
         }
     }
 }
 
 /// A host that may be told to ssh: what begins with a dash would be an option of its.
-fn ssh_host(host: &str) -> Option<String> {
+fn ssh_host(item: &str, host: &str) -> Result<String, String> {
     let strange = |c: char| c.is_whitespace() || c.is_control();
-    let is_one = !host.is_empty() && !host.starts_with('-') && !host.contains(strange);
-    is_one.then(|| host.to_owned())
+    if host.is_empty() || host.starts_with('-') || host.contains(strange) {
+        return Err(format!("'{item}': ssh:HOST names a host as ssh knows it"));
+    }
+    match host.split_once(':') {
+        // An address of IPv6 has more of them.
+        Some((_, port)) if port.parse::<u16>().is_ok() => Err(format!(
+            "'{item}': a port belongs into ssh's own configuration (~/.ssh/config: Host, Port)"
+        )),
+        _ => Ok(host.to_owned()),
+    }
 }
 
 /// An agent.
@@ -209,6 +215,9 @@ fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
 fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
     let mut specs = Vec::new();
     for item in text.split(',').map(str::trim) {
+        if item.contains([' ', ';']) {
+            return Err(format!("'{item}': separate agents by commas"));
+        }
         let (place, weight) = match item.rsplit_once('=') {
             None => (item, 1),
             Some((place, weight)) => {
@@ -237,14 +246,14 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
             Some(("local", count)) => {
                 let count = count.parse().ok();
                 let count = count.filter(|count| (1..=AGENTS_MAX).contains(count));
-                let why = || format!("'{item}': local:N starts N agents on this host");
+                let why =
+                    || format!("'{item}': local:N starts N agents on this host, 1 to {AGENTS_MAX}");
                 for _ in 0..count.ok_or_else(why)? {
                     add(&mut specs, "local", Place::Local, weight)?;
                 }
             }
             Some(("ssh", host)) => {
-                let why = || format!("'{item}': ssh:HOST names a host as ssh knows it");
-                let host = ssh_host(host).ok_or_else(why)?;
+                let host = ssh_host(item, host)?;
                 let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
                 add(&mut specs, &name, Place::Ssh(host), weight)?;
             }
@@ -334,6 +343,9 @@ mod tests {
             "ssh:",
             "ssh:-oProxyCommand=x",
             "ssh:a b",
+            "ssh:gen1 ssh:gen2",
+            "ssh:gen1;ssh:gen2",
+            "ssh:root@gen1:2222",
             "ssh:gen1=0",
             "ssh:gen1=x",
             "local:1,,local:1",

@@ -85,7 +85,9 @@ impl Remote {
                  once: MaxStartups"
             )),
             Some(FAILED) => Some(format!(
-                "try `ssh -o BatchMode=yes {host} {program} --version`, which has to work"
+                "try `ssh -o BatchMode=yes {} {} --version`, which has to work",
+                quoted(host),
+                quoted(program)
             )),
             Some(code) if NO_COMMAND.contains(&code) => Some(format!(
                 "install Dyno on {host} where its shell finds {program}, or say with \
@@ -111,6 +113,15 @@ impl Remote {
             .stderr(Stdio::null());
         // Without it a port stays in use until the shared connection ends.
         command.spawn().ok()
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || " @%+=:,./_-".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

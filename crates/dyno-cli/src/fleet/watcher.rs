@@ -62,6 +62,8 @@ pub struct Watcher<'a> {
     pub start: Nanos,
     /// Whether it did.
     pub begun: bool,
+    /// Whether something was found before that keeps it from beginning.
+    refused: bool,
     /// The interval that is told next, and those that came before it.
     next: u64,
     early: BTreeMap<u64, Interval>,
@@ -94,6 +96,7 @@ impl<'a> Watcher<'a> {
             hellos: BTreeMap::new(),
             start: 0,
             begun: false,
+            refused: false,
             next: 0,
             early: BTreeMap::new(),
             report: None,
@@ -131,7 +134,10 @@ impl<'a> Watcher<'a> {
                 if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
                     self.signals.lost.borrow_mut().push(agent.to_string());
                 }
-                if finding.outcome != Outcome::Pass && !self.quiet {
+                // Why a run does not begin is told by its error.
+                let is_error = finding.outcome == Outcome::Refuse && !self.begun;
+                let is_told = is_error && !std::mem::replace(&mut self.refused, true);
+                if finding.outcome != Outcome::Pass && !is_told && !self.quiet {
                     console::note(&format!("warning: {}", finding.evidence));
                 }
             }

@@ -7,6 +7,8 @@ pub(super) enum Class {
     Password,
     /// A key of an interface: a text is one, but a switch is none (`--key=on`).
     Key,
+    /// The file of a key. The key itself, in its place, is one all the same.
+    KeyFile,
 }
 
 /// What are no secrets although they are called so: a switch, another, and what names columns and
@@ -21,6 +23,9 @@ const INNOCENT: [&str; 7] = [
     "foreign",
 ];
 
+/// Options that take the file of a key.
+const KEY_FILES: [&str; 2] = ["bus-key", "tls-key"];
+
 /// The class of an option, a parameter or a variable by its name, with or without dashes before it.
 pub(super) fn class(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase().replace('_', "-");
@@ -34,6 +39,9 @@ pub(super) fn class(name: &str) -> Option<Class> {
     // A name that was misspelt is quoted in a message, with its value.
     if passwords.iter().any(ends) || strsim::osa_distance(last, "password") <= 2 {
         return Some(Class::Password);
+    }
+    if KEY_FILES.contains(&name.trim_start_matches('-')) {
+        return Some(Class::KeyFile);
     }
     last.ends_with("key").then_some(Class::Key)
 }

@@ -65,6 +65,27 @@ fn secrets_disappear_and_nothing_else_does() {
 }
 
 #[test]
+fn files_of_keys_are_no_secrets() {
+    for (typed, shown) in [
+        ("--bus-key FILE names", "--bus-key FILE names"),
+        ("--key FILE names", "--key FILE names"),
+        ("--key gen1.nk, or not", "--key gen1.nk, or not"),
+        (
+            "--bus-key bus/gen1 --key gen1.nk",
+            "--bus-key bus/gen1 --key gen1.nk",
+        ),
+        (
+            "--bus-key SUAMK2FG4MI6UE3ACF3FK3OIQBCEIEZV7NSWFFEW63UXMRLFM2XLAXK4GY",
+            "--bus-key ***",
+        ),
+    ] {
+        assert_eq!(text(typed), shown);
+        let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+        assert_eq!(argv(&words).join(" "), shown);
+    }
+}
+
+#[test]
 fn command_lines_lose_their_secrets() {
     for (typed, shown) in [
         ("--mysql-password=two words", "--mysql-password=***"),

@@ -194,12 +194,8 @@ fn check_transport(config: &NatsConfig) -> Result<(), BusError> {
     let local = |ip: IpAddr| ip.is_loopback();
     match found.all(|address| local(address.ip())) {
         true => Ok(()),
-        false => Err(BusError::Refused {
+        false => Err(BusError::Unencrypted {
             at: config.address.clone(),
-            what: "a connection in the clear".to_owned(),
-            why: "a bus that is not on this host needs TLS: name the authority that signed its \
-                  certificate"
-                .to_owned(),
         }),
     }
 }
@@ -343,7 +339,7 @@ impl Worker {
                 ..stream::Config::default()
             })
             .await;
-        let stream = made.map_err(|error| self.refused("a stream", &error.to_string()))?;
+        let stream = made.map_err(|error| self.refused("a stream", &no_stream(&error)))?;
         let reader = stream
             .get_or_create_consumer(
                 "coordinator",
@@ -362,7 +358,10 @@ impl Worker {
     fn not_connected(&self, error: &async_nats::ConnectError) -> BusError {
         match error.kind() {
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                self.refused("a connection with this key", &error.to_string())
+                let why = "it does not know the key (authorization violation): is it one of those \
+                           that `dyno fleet keys` wrote for this server, and was the server \
+                           started or reloaded since?";
+                self.refused("a connection", why)
             }
             _ => self.unreachable(&error.to_string()),
         }
@@ -382,6 +381,19 @@ impl Worker {
             why: why.to_owned(),
         }
     }
+}
+
+/// Why there is no stream, with what to try.
+fn no_stream(error: &impl ToString) -> String {
+    let why = error.to_string();
+    let hint = if why.contains("timed out") {
+        "; is it the coordinator's key (coordinator.nk)?"
+    } else if why.contains("unavailable") || why.contains("not enabled") {
+        "; start the server with -js, or with the configuration that `dyno fleet keys` writes"
+    } else {
+        ""
+    };
+    why + hint
 }
 
 type Consumer = jetstream::consumer::Consumer<pull::Config>;

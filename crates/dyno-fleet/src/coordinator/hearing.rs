@@ -101,14 +101,17 @@ impl Coordinator {
         self.members[member].hello = Some(hello);
         if !differs.is_empty() {
             let name = &self.members[member].name;
+            let (outcome, advice) = match self.config.allow_mixed_versions {
+                true => (Outcome::Doubt, ""),
+                false => (
+                    Outcome::Refuse,
+                    "; install the same Dyno there, or allow it by --allow-mixed-versions",
+                ),
+            };
             let evidence = format!(
-                "{name} is not the coordinator's Dyno: {}",
+                "{name} is another build of Dyno than the coordinator: {}{advice}",
                 differs.join("; ")
             );
-            let outcome = match self.config.allow_mixed_versions {
-                true => Outcome::Doubt,
-                false => Outcome::Refuse,
-            };
             self.find_of(Kind::VersionSkew, outcome, member, evidence.clone());
             if outcome == Outcome::Refuse {
                 self.fail(&evidence, now);
@@ -133,8 +136,11 @@ impl Coordinator {
                 (Kind::AgentTwice, why)
             }
         };
+        // A run that has failed tells why: that others were still to come is no news.
+        let late = self.members[member].instance.is_none() && self.failed.is_some();
+        let outcome = if late { Outcome::Pass } else { Outcome::Doubt };
         if self.refused.len() < REFUSED_MAX && self.refused.insert((member, instance)) {
-            self.find_of(kind, Outcome::Doubt, member, why.clone());
+            self.find_of(kind, outcome, member, why.clone());
         }
         let order = Order {
             serial: u64::MAX,
@@ -297,7 +303,13 @@ impl Coordinator {
 
 /// What is not the same of two programs.
 fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
-    let whole = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
+    /// So much of a digest tells two apart.
+    const DIGITS: usize = 8;
+    let short = |text: &str| match text.is_empty() {
+        true => "unknown".to_owned(),
+        false if text.len() < 32 => text.to_owned(),
+        false => text.chars().take(DIGITS).collect(),
+    };
     let script = [&ours.script_sha256, &theirs.script_sha256];
     // An agent that has no script yet gets it with the plan.
     let scripts = script.iter().all(|text| !text.is_empty());
@@ -319,6 +331,6 @@ fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
     ]
     .into_iter()
     .filter(|(_, ours, theirs, known)| *known && ours != theirs)
-    .map(|(what, ours, theirs, _)| format!("its {what} is {}, not {}", whole(theirs), whole(ours)))
+    .map(|(what, ours, theirs, _)| format!("its {what} is {}, not {}", short(theirs), short(ours)))
     .collect()
 }

@@ -32,7 +32,7 @@ impl ServerFiles {
     /// # Errors
     /// A file cannot be written, or holds no key.
     pub fn write(&self) -> Result<Vec<PathBuf>, ServerError> {
-        let folder_error = |what| move |source| ServerError::Folder { what, source };
+        let folder_error = |what| move |why| ServerError::Folder { what, why };
         let mut builder = fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
         made.map_err(folder_error("the folder"))?;
@@ -97,15 +97,15 @@ fn public(path: &Path, whom: &str) -> Result<String, ServerError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (public, seed) = key(whom)?;
             let written = write(path, &format!("{}\n", seed.expose()), false);
-            written.map_err(|source| ServerError::Folder {
+            written.map_err(|why| ServerError::Folder {
                 what: "the key",
-                source,
+                why,
             })?;
             Ok(public)
         }
-        Err(source) => Err(ServerError::Folder {
+        Err(why) => Err(ServerError::Folder {
             what: "the key",
-            source,
+            why,
         }),
     }
 }

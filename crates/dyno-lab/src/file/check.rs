@@ -38,6 +38,7 @@ pub(crate) fn check(experiment: &Experiment, problems: &mut Problems) {
             problems.add(Some(claim.text.span()), what);
         }
     }
+    super::agents::check(experiment, problems);
     design(experiment, problems);
     super::prices::check(experiment, problems);
     for (cells, special) in wheres(experiment) {

@@ -1,5 +1,6 @@
 //! The file of an experiment: from TOML to types, each mistake with its place.
 
+mod agents;
 mod check;
 mod level;
 mod prices;

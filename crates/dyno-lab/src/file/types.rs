@@ -50,7 +50,8 @@ pub struct Experiment {
     #[serde(default)]
     pub observe: Observe,
     /// The load generators that share each trial's load; without any it is this process.
-    pub agents: Option<Agents>,
+    #[schemars(with = "Option<Agents>")]
+    pub agents: Option<Spanned<Agents>>,
     /// Small operations at a fixed rate.
     #[serde(default, rename = "probe")]
     pub probes: Vec<Probe>,

@@ -234,8 +234,8 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     };
     if !has_name(claim.family, pid) {
         return refuse(format!(
-            "process {pid} at the other end is no database server by its name: a proxy stands \
-             between"
+            "process {pid} at the other end has no database server's name: a proxy may stand \
+             between, or the program has a name of its own"
         ));
     }
     let age_s = age_s(pid);
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(located, None);
             let text = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
             assert!(
-                text.contains("\"unknown\"") && text.contains("a proxy stands"),
+                text.contains("\"unknown\"") && text.contains("a proxy may stand"),
                 "{text}"
             );
         }

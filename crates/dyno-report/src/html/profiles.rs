@@ -98,9 +98,9 @@ fn tables(page: &mut Page, profile: &CpuProfile) {
     let mut functions = profile.functions();
     let share = |count: u64| figures::percent(count as f64 / profile.samples.max(1) as f64);
     put!(page, "<div class=\"pair\">");
-    table(page, "At work themselves", &functions, &share);
+    table(page, "By self time", &functions, &share);
     functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
-    table(page, "With what they called", &functions, &share);
+    table(page, "By total time", &functions, &share);
     put!(page, "</div>");
 }
 

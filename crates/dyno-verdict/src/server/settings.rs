@@ -83,6 +83,21 @@ pub fn same(one: &str, other: &str) -> bool {
     }
 }
 
+/// What moved, in which an empty value is seen.
+fn whole(moved: &str) -> String {
+    let Some((name, values)) = moved.split_once(" went from ") else {
+        return moved.to_owned();
+    };
+    let mut values = values.trim().to_owned();
+    if values.starts_with("to ") || values == "to" {
+        values.insert_str(0, "'' ");
+    }
+    if values.ends_with(" to") {
+        values += " ''";
+    }
+    format!("{name} went from {values}")
+}
+
 fn moved(view: &View) -> Made {
     let both = || {
         let pairs = view.run.settings.iter();
@@ -104,7 +119,7 @@ fn moved(view: &View) -> Made {
     }
     let mut moved: Vec<String> = seen
         .iter()
-        .map(|event| format!("{} at {}", event.text, text::seconds(event.at_s)))
+        .map(|event| format!("{} at {}", whole(&event.text), text::seconds(event.at_s)))
         .collect();
     let told = |name: &str| {
         seen.iter()
@@ -113,7 +128,7 @@ fn moved(view: &View) -> Made {
     moved.extend(
         both()
             .filter(|(name, start, end)| start != end && !told(name) && !is_servers_own(name))
-            .map(|(name, start, end)| format!("{name} went from {start} to {end}")),
+            .map(|(name, start, end)| whole(&format!("{name} went from {start} to {end}"))),
     );
     let made = match moved.is_empty() {
         true => Made::pass(format!(
@@ -152,6 +167,23 @@ mod tests {
             ("fsync", "O_DIRECT"),
         ] {
             assert!(!same(one, other), "{one} {other}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn an_empty_value_is_seen() {
+        for (moved, shown) in [
+            ("a went from x to ", "a went from x to ''"),
+            ("a went from  to x", "a went from '' to x"),
+            ("a went from 1 to 2", "a went from 1 to 2"),
+            ("a is new", "a is new"),
+        ] {
+            assert_eq!(whole(moved), shown);
         }
     }
 }

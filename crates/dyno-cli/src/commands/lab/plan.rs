@@ -63,6 +63,14 @@ fn text(lab: &Lab, look: &Look) -> String {
     if !servers.is_empty() {
         out += &format!("  servers      {}\n", servers.join(", "));
     }
+    if let Some(agents) = &lab.experiment.agents {
+        let agents = agents.get_ref();
+        let by = agents
+            .by
+            .as_deref()
+            .map_or(String::new(), |by| format!(" (by {by})"));
+        out += &format!("  agents       {}{by}\n", agents.hosts.join(", "));
+    }
     out += "\n";
     out + &trials(&table(lab), look)
 }
@@ -236,6 +244,7 @@ fn as_json(lab: &Lab) -> Value {
             "reconnects": cost.reconnects,
             "seconds": cost.time.as_secs_f64(),
         },
+        "agents": lab.experiment.agents.as_ref().map(|agents| agents.get_ref()),
         "trials": all,
     })
 }

@@ -39,12 +39,17 @@ pub(super) async fn call(
     }
 }
 
-/// Waits on a bus for a run that wants this agent; `None` where none does within a time.
+/// Waits on a bus for a run that wants this agent; `None` where none does within a time. `waits` is
+/// called once it is connected, and has to wait.
 ///
 /// # Errors
 /// The server cannot be reached, or does not know the key; or it is not on this host and there is
 /// no TLS.
-pub fn await_call(config: &NatsConfig, limit: Duration) -> Result<Option<RunId>, BusError> {
+pub fn await_call(
+    config: &NatsConfig,
+    limit: Duration,
+    waits: impl FnOnce(),
+) -> Result<Option<RunId>, BusError> {
     check_transport(config)?;
     let Role::Agent(agent) = &config.role else {
         return Ok(None);
@@ -81,10 +86,14 @@ pub fn await_call(config: &NatsConfig, limit: Duration) -> Result<Option<RunId>,
         };
         // A key of somebody else's may connect, and hears nothing.
         let refused = async {
+            let mut waits = Some(waits);
             loop {
                 sleep(CALL).await;
                 if let Some(why) = first(&worker.complaints) {
                     return why;
+                }
+                if let Some(waits) = waits.take() {
+                    waits();
                 }
             }
         };
@@ -92,7 +101,8 @@ pub fn await_call(config: &NatsConfig, limit: Duration) -> Result<Option<RunId>,
         match select(called, refused).await {
             Either::Left((run, _)) => Ok(run.ok().flatten()),
             Either::Right((why, _)) => {
-                Err(worker.refused(&format!("to hear of runs for {agent}"), &why))
+                let why = format!("{why}; is it the key of {agent} ({agent}.nk)?");
+                Err(worker.refused(&format!("to let this key wait for runs as {agent}"), &why))
             }
         }
     })

@@ -150,7 +150,7 @@ const SCREENS: &[Screen] = &[
 ];
 
 const EVENT_TABLE: Table = Table {
-    title: "What happened",
+    title: "Events",
     asks: &[Ask::plain(EVENTS)],
     columns: &[
         Figure::time("at", "at", 1.0),
@@ -160,7 +160,7 @@ const EVENT_TABLE: Table = Table {
     ],
     key: &["at", "text"],
     sort: 0,
-    empty: "nothing",
+    empty: "none",
 };
 
 const SERIES_COLUMNS: &[Figure] = &[
