@@ -372,15 +372,18 @@ fn reason(
     let ended = agents.iter_mut().filter(|agent| !agent.comes_again());
     let mut ended = ended.filter_map(|agent| Some((agent.ended()?, &agent.name)));
     match fleet.on_loss {
-        LossPolicy::Fail => ended.next().map(|(how, name)| {
-            StopRequest::Graceful(format!("agent {name} has ended ({how})"))
-        }),
+        LossPolicy::Fail => ended
+            .next()
+            .map(|(how, name)| StopRequest::Graceful(format!("agent {name} has ended ({how})"))),
         LossPolicy::Degrade => {
             let mut gone = signals.gone.borrow_mut();
             let (how, name) = ended.find(|(_, name)| !gone.contains(name))?;
             gone.push(name.clone());
             let name = AgentName::new(name).ok()?;
-            Some(StopRequest::Lost(name, format!("its process has ended ({how})")))
+            Some(StopRequest::Lost(
+                name,
+                format!("its process has ended ({how})"),
+            ))
         }
     }
 }
