@@ -62,13 +62,20 @@ pub(crate) enum Placed {
     Unknown(Near),
 }
 
-/// Processes of this host that have to do with a server which could not be placed.
+/// Processes of this host that are the server or have to do with it, as far as that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Near {
-    /// The one process with the server's name and age.
+    /// The one process with the server's name and age, whose children are the server's too.
     pub server: Option<i32>,
     /// What is at the other end of the observer's connection and is no server.
     pub proxy: Option<i32>,
+}
+
+impl Near {
+    /// Whether a process is one of them.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        [self.server, self.proxy].contains(&Some(pid))
+    }
 }
 
 /// Why no process was found.

@@ -88,11 +88,14 @@ impl Rest {
         self.others.used(others, cpus, &self.known(server));
     }
 
-    /// The processes that are no others, nor are their children.
-    fn known(&self, server: Option<&Server>) -> Vec<i32> {
+    /// The processes that are no others.
+    fn known(&self, server: Option<&Server>) -> Near {
         match &self.server {
-            Place::Unknown { near, .. } => near.server.into_iter().chain(near.proxy).collect(),
-            _ => server.map(|one| one.located().pid).into_iter().collect(),
+            Place::Unknown { near, .. } => near.clone(),
+            _ => Near {
+                server: server.map(|one| one.located().pid),
+                proxy: None,
+            },
         }
     }
 
