@@ -15,8 +15,8 @@ use crate::data::Data;
 use crate::database::{Watch, watch};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
 use crate::place::{self, Place};
-use crate::process::{Located, Others, Own, Server, Workers};
-use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink, fact};
+use crate::process::{Located, Own, Placed, Rest, Server, Workers};
+use crate::sink::{Gauge, Rate, SampleBuffer, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
 /// Workers that were not told are looked for once in so many samples.
@@ -134,8 +134,7 @@ struct Observer {
     host: Host,
     own: Own,
     workers: Workers,
-    others: Others,
-    others_cpu: Mean,
+    rest: Rest,
     database: Option<Watch>,
     /// Whether it is a part of this process.
     is_embedded: bool,
@@ -187,13 +186,13 @@ impl Observer {
         }
         let place = folder.or(config.results_directory);
         let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
+        let is_embedded = config.connector.is_none_or(|connector| connector.blocks());
         Self {
             host: Host::new(place),
             own: Own::new(),
             workers: Workers::new(),
-            others: Others::now(),
-            others_cpu: Mean::new("host.others.cpu", "cores", "/proc/stat, /proc/PID/stat"),
-            is_embedded: config.connector.is_none_or(|connector| connector.blocks()),
+            rest: Rest::new(is_embedded),
+            is_embedded,
             database,
             up: Gauge::new("db.up", "count", "the observer's connection"),
             server: None,
@@ -294,8 +293,11 @@ impl Observer {
             let up = watch.shared.is_up(self.period_ns);
             self.up.put(&mut self.recorder, f64::from(u8::from(up)));
         }
-        if let Some(located) = watch.found.try_iter().last() {
-            self.found(located);
+        if let Some(placed) = watch.found.try_iter().last() {
+            self.rest.placed(&placed);
+            if let Placed::Here(located) = placed {
+                self.found(located);
+            }
         }
         if let Some(server) = &mut self.server
             && !server.sample(&mut self.recorder, &mut self.buffer)
@@ -339,19 +341,11 @@ impl Observer {
         self.server = Server::new(located, &sink);
     }
 
-    /// What is left when the known ones' time is taken from the host's. Where the server may be
-    /// among the others, nothing is told.
     fn sample_others(&mut self, shares: Option<CpuShares>) {
-        let (Some(shares), Some(own)) = (shares, self.own.cores()) else {
-            return;
-        };
-        let embedded = self.is_embedded.then_some(0.0);
-        if let Some(server) = self.server.as_ref().map_or(embedded, Server::cores) {
-            let others = (shares.busy_cores - own - server).max(0.0);
-            self.others_cpu.put(&mut self.recorder, others);
-            let pid = self.server.as_ref().map(|server| server.located().pid);
-            self.others.used(others, self.allowed.len(), pid);
-        }
+        let busy = shares.map(|shares| shares.busy_cores);
+        let known = busy.zip(self.own.cores());
+        let (server, cpus) = (self.server.as_ref(), self.allowed.len());
+        self.rest.sample(&mut self.recorder, known, server, cpus);
     }
 
     fn look_for_workers(&mut self) {
@@ -391,10 +385,8 @@ impl Observer {
         if since >= self.period_ns / PERIOD_SHARE_MIN {
             self.sample(0);
         }
-        let server = self.server.as_ref().map(|server| server.located().pid);
-        let top = self.others.top(server);
         let sink = self.recorder.sink().clone();
-        sink.fact(fact("host.others.top", top, "/proc/PID/stat"));
+        self.rest.finish(&sink, self.server.as_ref());
         let shared = self
             .database
             .as_ref()

@@ -8,11 +8,14 @@ mod sessions;
 mod workers;
 
 #[cfg(test)]
+mod fleet_tests;
+#[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
 mod tests;
 
 use dyno_core::finding::Outcome;
+use dyno_core::summary::AgentSummary;
 
 use crate::check::{Check, Made, Threshold, doubted, graded};
 use crate::text;
@@ -223,16 +226,40 @@ fn same_host(view: &View) -> Made {
     }
     match view.same_host() {
         None => Made::not_checked(match view.run.fact("server.same_host") {
-            Some(_) => "Whether the server works on this host could not be found out.".to_owned(),
+            Some(_) => format!(
+                "Whether the server works on this host could not be found out{}.",
+                view.why_unplaced()
+            ),
             None => format!("{}.", view.why_not("server.same_host")),
         }),
-        Some(false) => Made::pass("The server works on another host than the generator."),
+        Some(false) => Made::pass(match view.agents().is_empty() {
+            true => "The server works on another host than the generator.",
+            false => "The server works on another host than the coordinator.",
+        }),
         Some(true) => shared(view),
     }
 }
 
+/// CPU time of the generator on this host, in cores: of all its processes, where there are several.
+fn generator_cores(view: &View) -> Option<f64> {
+    let own = view.mean_sum(&["client.cpu.user", "client.cpu.system"])?;
+    agents_here(view).try_fold(own, |sum, agent| Some(sum + agent.cpu_cores?))
+}
+
+/// The load generators that work on the coordinator's host.
+fn agents_here<'a>(view: &View<'a>) -> impl Iterator<Item = &'a AgentSummary> + use<'a> {
+    let host = view.run.fact("host.name").map(str::trim);
+    let all = view.agents().iter();
+    all.filter(move |agent| host.is_none_or(|host| agent.host.is_empty() || agent.host == host))
+}
+
 fn shared(view: &View) -> Made {
-    let client = view.mean_sum(&["client.cpu.user", "client.cpu.system"]);
+    if !view.agents().is_empty() && agents_here(view).next().is_none() {
+        return Made::pass(
+            "The coordinator works on the server's host, and the load generators on others.",
+        );
+    }
+    let client = generator_cores(view);
     let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
     let busy = view.host_busy();
     let (Some(client), Some(busy), Some(cpus)) = (client, busy, view.cpus()) else {
@@ -251,14 +278,25 @@ fn shared(view: &View) -> Made {
         true => doubted(part, &SHARED_CLIENT),
         false => Outcome::Pass,
     };
+    let who = match agents_here(view).count() {
+        0 => "generator".to_owned(),
+        agents => format!(
+            "coordinator and {agents} load generator{}",
+            text::plural(agents as u64)
+        ),
+    };
     let servers = server.map_or_else(String::new, |server| {
         format!(", the server {}", text::plain(server))
     });
     Made::of(
         outcome,
         format!(
-            "The generator works on the server's host: of its {} CPUs {} % were busy; the \
-             generator took {} cores{servers}.",
+            "The {} on the server's host: of its {} CPUs {} % were busy; the {who} took {} \
+             cores{servers}.",
+            match view.agents().is_empty() {
+                true => "generator works",
+                false => "load is made",
+            },
             text::plain(cpus),
             text::plain(busy),
             text::plain(client)

@@ -50,7 +50,9 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "other-processes",
         title: "CPU of processes that are neither the generator nor the server",
         rule: "Doubt if they used {0} % of the host's CPUs or more over the measurement, unless \
-               `other-load` tells it of a part.",
+               `other-load` tells it of a part. Where the server's process is not known, it may be \
+               one of them, and counts: but for the only process of this host with its name and \
+               age, and for what is at the other end of the observer's connection.",
         thresholds: &[OTHERS],
         make: other_processes,
     },
@@ -253,8 +255,56 @@ fn kernel_log(view: &View) -> Made {
 
 /// The share of the host's CPUs that other processes had, in percent, and in cores.
 fn others(view: &View) -> Option<(f64, f64)> {
-    let (cores, cpus) = (view.mean("host.others.cpu")?, view.cpus()?);
+    let cores = view.mean("host.others.cpu").or_else(|| all_others(view))?;
+    let cpus = view.cpus()?;
     Some((cores / cpus * 100.0, cores))
+}
+
+/// All processes but Dyno's own, in cores, where nobody could tell which of them is the server.
+fn all_others(view: &View) -> Option<f64> {
+    if !view.unplaced() || !view.agents().is_empty() {
+        return None;
+    }
+    let busy = view.host_busy()? / 100.0 * view.cpus()?;
+    let own = view.mean_sum(&["client.cpu.user", "client.cpu.system"])?;
+    Some((busy - own).max(0.0))
+}
+
+/// What is to be said of a server that may be one of the others, as a part of a sentence; and which
+/// processes may be it that are not counted, as a sentence.
+pub(crate) fn server_among_others(view: &View) -> (String, String) {
+    if !view.unplaced() {
+        return (String::new(), String::new());
+    }
+    let told = |name: &str| view.run.fact(name).map(|told| told.trim_end_matches('.'));
+    let why = view.why_unplaced();
+    let proxy = told("server.proxy").map(|proxy| format!("{proxy} stands between"));
+    match (told("server.presumed"), proxy) {
+        (Some(server), proxy) => {
+            let proxy = proxy.map_or_else(String::new, |proxy| format!("; {proxy}"));
+            let why = format!(
+                " By its name and age the server is {server}, which is not one of them{proxy}."
+            );
+            (String::new(), why)
+        }
+        (None, proxy) => {
+            let among = "; the server may be one of them, which could not be found out";
+            let proxy = proxy.map_or_else(String::new, |proxy| format!(" {proxy}."));
+            (format!("{among}{why}"), proxy)
+        }
+    }
+}
+
+/// What to try where other processes had much.
+pub(crate) fn against_others(view: &View) -> &'static str {
+    match view.unplaced() {
+        true => {
+            "End what else runs on this host, or take a host of its own. Connect to the server \
+             itself instead of a proxy, by its UNIX socket or as root, so that its process is \
+             known."
+        }
+        false => "End what else runs on this host, or take a host of its own.",
+    }
 }
 
 /// Whether other processes had so much over the whole measurement that it is told.
@@ -293,15 +343,16 @@ fn other_processes(view: &View) -> Made {
             "For a part of the measurement they used much, as `other-load` tells.",
         );
     }
+    let (among, presumed) = server_among_others(view);
     Made::of(
         doubted(share, &OTHERS),
         format!(
-            "Other processes used {} cores, {} % of the host's CPUs{}.",
+            "Other processes used {} cores, {} % of the host's CPUs{}{among}.{presumed}",
             text::plain(cores),
             text::plain(share),
             others_by_name(view)
         ),
-        "End what else runs on this host, or take a host of its own.",
+        against_others(view),
     )
     .with("other processes", cores, "cores")
     .with("other processes, share", share, "percent of the host")

@@ -196,7 +196,10 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
     }
     if is_doubted("client-cpu") && !view.events(EventKind::Frozen).is_empty() {
-        let told = "The generator stood still, as `client-cpu` tells.";
+        let told = match view.agents().is_empty() {
+            true => "The generator stood still, as `client-cpu` tells.",
+            false => "A load generator stood still, as `client-cpu` tells.",
+        };
         causes.push((OF_FREEZES, told));
     }
     if is_doubted("stalls") {

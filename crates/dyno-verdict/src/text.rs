@@ -140,10 +140,12 @@ fn is_name(word: &str) -> bool {
 pub(crate) fn sentence(text: &str) -> String {
     let first = text.split(' ').next().unwrap_or_default();
     let mut chars = text.chars();
+    // It may have been a sentence before.
+    let end = if text.ends_with('.') { "" } else { "." };
     match chars.next() {
         None => String::new(),
-        Some(_) if is_name(first) => format!("{text}."),
-        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
+        Some(_) if is_name(first) => format!("{text}{end}"),
+        Some(first) => format!("{}{}{end}", first.to_uppercase(), chars.as_str()),
     }
 }
 
@@ -155,6 +157,12 @@ pub(crate) fn plural(count: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_ends_once() {
+        assert_eq!(sentence("it stopped"), "It stopped.");
+        assert_eq!(sentence("It stopped."), "It stopped.");
+    }
 
     #[test]
     fn numbers_read_well() {

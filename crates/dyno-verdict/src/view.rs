@@ -7,7 +7,7 @@ use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, RunRecord, Series, SeriesKind, Source};
-use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
 
@@ -103,6 +103,26 @@ impl<'a> View<'a> {
             _ if self.embedded() => Some(true),
             _ => None,
         }
+    }
+
+    /// Whether there is a server that may be any process of the client's machine, for all that is
+    /// known.
+    pub(crate) fn unplaced(&self) -> bool {
+        !self.imported() && self.family().is_some() && self.same_host().is_none()
+    }
+
+    /// Why it could not be found out where the server works, as the end of a sentence; empty where
+    /// that is not told.
+    pub(crate) fn why_unplaced(&self) -> String {
+        let why = self.run.not_observed("server.cpu");
+        why.map_or_else(String::new, |why| {
+            format!(": {}", why.trim_end_matches('.'))
+        })
+    }
+
+    /// The load generators of a run that had several.
+    pub(crate) fn agents(&self) -> &'a [AgentSummary] {
+        self.summary().map_or(&[], |summary| &summary.agents)
     }
 
     /// Tries of events among these counters, of which `errors` errors are known. sysbench repeats
@@ -361,12 +381,12 @@ impl<'a> View<'a> {
     pub(crate) fn why_not(&self, what: &str) -> String {
         match self.run.not_observed(what) {
             Some(why) => format!("{what} was not observed: {}", why.trim_end_matches('.')),
-            None => format!("{what} was not observed"),
+            None if self.imported() => format!("{what} was not observed: the log does not hold it"),
+            None => format!("{what} was not observed: the record does not tell why"),
         }
     }
 }
 
-/// The usual time between two points.
 /// Where the time begins that the first sample of a series covers. A single one tells nothing of
 /// how often there is to be one: it may cover all that was before it.
 fn begins(series: &Series, at: f64) -> f64 {
@@ -376,6 +396,7 @@ fn begins(series: &Series, at: f64) -> f64 {
     }
 }
 
+/// The usual time between two points.
 fn period_s(series: &Series) -> f64 {
     match series.points.as_slice() {
         [(first, _), (second, _), ..] if second > first => second - first,

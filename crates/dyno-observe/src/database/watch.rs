@@ -21,7 +21,7 @@ use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{Asking, Collector};
 use crate::observers::own_descriptors;
-use crate::process::{Located, locate, nodelay_of};
+use crate::process::{Placed, locate, nodelay_of};
 use crate::sink::{Gauge, SampleBuffer, Sink, fact};
 
 /// A server whose start moves by more than this between two connections is another one.
@@ -63,7 +63,7 @@ impl Shared {
 pub(crate) struct Watch {
     pub(crate) shared: Arc<Shared>,
     /// The server's process, each time it was found.
-    pub(crate) found: Receiver<Located>,
+    pub(crate) found: Receiver<Placed>,
     stop: Sender<()>,
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
@@ -180,7 +180,7 @@ struct Watcher {
     connect_timeout: Duration,
     shared: Arc<Shared>,
     stopped: Receiver<()>,
-    finder: Sender<Located>,
+    finder: Sender<Placed>,
     sink: Sink,
     recorder: SampleBuffer,
     round_trip: Gauge,
@@ -318,9 +318,9 @@ impl Watcher {
             // An embedded database's log is folded in when its last connection goes, which must
             // not have to wait for this one.
             control.close();
-        } else if let Some(located) = locate(&claim, socket, &self.sink) {
+        } else {
             // Observers that end do not want to know.
-            let _ = self.finder.send(located);
+            let _ = self.finder.send(locate(&claim, socket, &self.sink));
         }
         Ok(())
     }

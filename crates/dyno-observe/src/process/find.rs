@@ -51,23 +51,56 @@ pub(crate) struct Located {
     pub places: Vec<Place>,
 }
 
+/// Where the server works.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Placed {
+    /// On this host, as this process.
+    Here(Located),
+    /// On another host.
+    Elsewhere,
+    /// That could not be found out.
+    Unknown(Near),
+}
+
+/// Processes of this host that are the server or have to do with it, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Near {
+    /// The one process with the server's name and age, whose children are the server's too.
+    pub server: Option<i32>,
+    /// What is at the other end of the observer's connection and is no server.
+    pub proxy: Option<i32>,
+}
+
+impl Near {
+    /// Whether a process is one of them.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        [self.server, self.proxy].contains(&Some(pid))
+    }
+}
+
 /// Why no process was found.
 #[derive(Debug, PartialEq)]
 enum Unknown {
     /// It runs elsewhere.
     Elsewhere(String),
-    /// It cannot be decided.
-    Undecided(String),
+    /// It cannot be decided; with the process at the other end, where that is known.
+    Undecided(String, Option<i32>),
 }
 
 /// Looks for the process at the other end of this socket, and tells what came of it.
-pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Option<Located> {
-    let (pid, evidence) = match find(claim, socket?) {
+pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Placed {
+    let Some(socket) = socket else {
+        return Placed::Unknown(Near::default());
+    };
+    let (pid, evidence) = match find(claim, socket) {
         Ok(found) => found,
         Err(unknown) => {
-            let (answer, why) = match unknown {
-                Unknown::Elsewhere(why) => ("no", why),
-                Unknown::Undecided(why) => ("unknown", why),
+            let (answer, why, placed) = match unknown {
+                Unknown::Elsewhere(why) => ("no", why, Placed::Elsewhere),
+                Unknown::Undecided(why, proxy) => {
+                    let server = by_name_and_age(claim);
+                    ("unknown", why, Placed::Unknown(Near { server, proxy }))
+                }
             };
             sink.fact(fact(
                 "server.same_host",
@@ -83,7 +116,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
             ] {
                 sink.gap(what, why.clone());
             }
-            return None;
+            return placed;
         }
     };
     sink.fact(fact("server.same_host", "yes", evidence));
@@ -107,7 +140,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
         .data_directory
         .as_deref()
         .and_then(|path| visible(pid, path));
-    Some(Located {
+    Placed::Here(Located {
         family: claim.family,
         pid,
         backend: claim.backend,
@@ -136,17 +169,30 @@ fn places(claim: &Claim) -> Vec<Place> {
     std::iter::once(own).chain(logs).collect()
 }
 
+fn undecided<T>(why: String) -> Result<T, Unknown> {
+    Err(Unknown::Undecided(why, None))
+}
+
 fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
-    let peer = peer_of(socket)
-        .map_err(|error| Unknown::Undecided(format!("the connection cannot be asked: {error}")))?;
+    let peer = match peer_of(socket) {
+        Ok(peer) => peer,
+        Err(error) => return undecided(format!("the connection cannot be asked: {error}")),
+    };
     match peer {
         Peer::Process(pid) => by_credentials(claim, pid),
         Peer::Address { local, peer } if local.ip() != peer.ip() && !both_loopback(local, peer) => {
-            Err(Unknown::Elsewhere(format!(
-                "the server is at {}, which is not this host's own address: a server in a \
-                 container or behind a proxy counts as elsewhere",
-                peer.ip()
-            )))
+            match by_name_and_age(claim).filter(|pid| may_be_in_a_container(*pid)) {
+                Some(pid) => undecided(format!(
+                    "the server is at {}, which is not this host's own address, but process {pid} \
+                     has its name and age: it may be the server, in a container of this host",
+                    peer.ip()
+                )),
+                None => Err(Unknown::Elsewhere(format!(
+                    "the server is at {}, which is not this host's own address: a server in a \
+                     container or behind a proxy counts as elsewhere",
+                    peer.ip()
+                ))),
+            }
         }
         Peer::Address { local, peer } => by_address(claim, local, peer),
     }
@@ -162,7 +208,7 @@ fn by_credentials(claim: &Claim, pid: i32) -> Result<(i32, &'static str), Unknow
     if pid == 0 {
         let why = "the server behind the UNIX socket is in a process namespace that this process \
                    cannot see; run Dyno beside the server or in the host's namespace";
-        return Err(Unknown::Undecided(why.to_owned()));
+        return undecided(why.to_owned());
     }
     accept(claim, pid).map(|pid| (pid, how))
 }
@@ -174,10 +220,10 @@ fn by_address(
     peer: SocketAddr,
 ) -> Result<(i32, &'static str), Unknown> {
     let Some(row) = row_of(peer, local) else {
-        return Err(Unknown::Undecided(format!(
+        return undecided(format!(
             "no socket of this network namespace is the server's end of {local} to {peer}: the \
              server is in a container or the connection is forwarded"
-        )));
+        ));
     };
     if let Some(backend) = claim.backend {
         let uid = uid_of(backend);
@@ -185,10 +231,11 @@ fn by_address(
             let how = "pg_backend_pid(), and the owner of the server's socket in /proc/net/tcp";
             return accept(claim, backend).map(|pid| (pid, how));
         }
-        return Err(Unknown::Undecided(format!(
+        let why = format!(
             "process {backend}, which the server says it is, is not the owner of the server's \
              socket: the server is in a container or behind a proxy"
-        )));
+        );
+        return Err(Unknown::Undecided(why, owner_of(row.inode)));
     }
     if let Some(pid) = owner_of(row.inode) {
         let how = "the owner of the server's socket, /proc/net/tcp and /proc/PID/fd";
@@ -201,19 +248,19 @@ fn by_address(
             pid,
             "the only process with the server's name, age and user, which owns its socket",
         )),
-        _ => Err(Unknown::Undecided(
+        _ => undecided(
             "the owner of the server's socket cannot be read: run Dyno as root or as the server's \
              user, or connect by its UNIX socket"
                 .to_owned(),
-        )),
+        ),
     }
 }
 
 /// The server's process, given one that has to do with the connection.
 fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
-    let refuse = |why: String| Err(Unknown::Undecided(why));
+    let refuse = |why: String| Err(Unknown::Undecided(why, Some(pid)));
     let Some(stat) = stat_of(pid) else {
-        return refuse(format!(
+        return undecided(format!(
             "process {pid} at the other end is not visible in /proc"
         ));
     };
@@ -258,7 +305,35 @@ fn fits(claim: &Claim, pid: i32) -> bool {
     same_age && has_name(claim.family, pid)
 }
 
-fn has_name(family: Family, pid: i32) -> bool {
+/// The one process of this host with the server's name and age, if there is one. Of several those
+/// count that work in the server's data directory, as servers do.
+fn by_name_and_age(claim: &Claim) -> Option<i32> {
+    let fitting: Vec<i32> = processes().filter(|pid| fits(claim, *pid)).collect();
+    let is_child = |pid: i32| stat_of(pid).is_some_and(|stat| fitting.contains(&stat.parent));
+    let mut first: Vec<i32> = fitting.clone();
+    first.retain(|pid| !is_child(*pid));
+    if first.len() > 1 {
+        let works_there = |pid: &i32| {
+            let place = std::fs::read_link(of_process(*pid, "cwd")).ok();
+            place.is_some() && place == claim.data_directory.as_ref().map(PathBuf::from)
+        };
+        first.retain(works_there);
+    }
+    match first.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// Whether a process has a network of its own, as far as this process may know.
+fn may_be_in_a_container(pid: i32) -> bool {
+    let network = |of: PathBuf| std::fs::read_link(of.join("ns/net")).ok();
+    let own = network(PathBuf::from("/proc/self"));
+    let theirs = network(of_process(pid, ""));
+    theirs.is_none() || theirs != own
+}
+
+pub(super) fn has_name(family: Family, pid: i32) -> bool {
     let names = family.server_programs();
     let executable = std::fs::read_link(of_process(pid, "exe")).ok();
     let executable = executable.as_deref().and_then(Path::file_name);
@@ -343,7 +418,11 @@ mod tests {
         for socket in [tcp.as_raw_fd(), unix.as_raw_fd()] {
             let (sender, seen) = sync_channel(99);
             let located = locate(&claim(Family::Mysql), Some(socket), &Sink::new(sender));
-            assert_eq!(located, None);
+            let Placed::Unknown(near) = located else {
+                panic!("{located:?}");
+            };
+            assert_eq!(near.server, None);
+            assert_eq!(near.proxy, Some(std::process::id() as i32));
             let text = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
             assert!(
                 text.contains("\"unknown\"") && text.contains("a proxy may stand"),

@@ -5,13 +5,14 @@ mod find;
 mod identity;
 mod others;
 mod own;
+mod rest;
 mod server;
 mod sockets;
 mod workers;
 
-pub(crate) use find::{Claim, Located, locate};
-pub(crate) use others::Others;
+pub(crate) use find::{Claim, Located, Placed, locate};
 pub(crate) use own::Own;
+pub(crate) use rest::Rest;
 pub(crate) use server::{Server, children};
 pub(crate) use sockets::{nodelay_of, own_ports, ports_of};
 pub(crate) use workers::Workers;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
-use super::find::{processes, stat_of};
+use super::find::{Near, processes, stat_of};
 use crate::helpers;
 use crate::host::ticks_per_s;
 
@@ -47,22 +47,22 @@ impl Others {
         }
     }
 
-    /// The others used so many cores in the last sample.
-    pub(crate) fn used(&mut self, cores: f64, cpus: usize, server: Option<i32>) {
+    /// The others used so many cores in the last sample. `known` are none of them.
+    pub(crate) fn used(&mut self, cores: f64, cpus: usize, known: &Near) {
         if cores >= LOOKED_AT * cpus.max(1) as f64 {
-            self.look(server);
+            self.look(known);
         }
     }
 
     /// Looks at who uses CPUs, so that those are known that end before the run does.
-    fn look(&mut self, server: Option<i32>) {
+    fn look(&mut self, known: &Near) {
         let mut own = helpers::processes();
         own.push(std::process::id() as i32);
         for pid in processes().take(PROCESSES_MAX) {
             let Some(stat) = stat_of(pid).filter(|_| !own.contains(&pid)) else {
                 continue;
             };
-            if Some(pid) == server || Some(stat.parent) == server {
+            if known.has(pid) || Some(stat.parent) == known.server {
                 continue;
             }
             let key = (pid, stat.start_ticks);
@@ -75,9 +75,11 @@ impl Others {
         }
     }
 
-    /// The largest since then that are neither this process nor the server's, in words.
-    pub(crate) fn top(&mut self, server: Option<i32>) -> String {
-        self.look(server);
+    /// The largest since then that are neither this process nor known, in words.
+    pub(crate) fn top(&mut self, known: &Near) -> String {
+        self.look(known);
+        // A server may have been looked at before it was known.
+        self.seen.retain(|key, _| !known.has(key.0));
         let seconds = Clock.now().saturating_sub(self.at) as f64 / 1e9;
         let cores = |ticks: f64| ticks / ticks_per_s() / seconds;
         let used = self.seen.iter();
@@ -88,7 +90,7 @@ impl Others {
     }
 }
 
-fn named(mut used: Vec<(f64, i32, String)>) -> String {
+pub(super) fn named(mut used: Vec<(f64, i32, String)>) -> String {
     used.retain(|(cores, ..)| *cores >= CORES_MIN && cores.is_finite());
     used.sort_by(|a, b| b.0.total_cmp(&a.0));
     used.truncate(NAMED_MAX);
@@ -131,13 +133,13 @@ mod tests {
         let until = Clock.now() + 20_000_000_000;
         while !used(&others) && Clock.now() < until {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            others.look(None);
+            others.look(&Near::default());
         }
         busy.kill().unwrap();
         busy.wait().unwrap();
         let told = others.seen.iter().find(|(key, _)| key.0 == pid).unwrap();
         assert_eq!(told.1.0, "sh");
-        others.look(None);
+        others.look(&Near::default());
         assert!(used(&others));
     }
 }

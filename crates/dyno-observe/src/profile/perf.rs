@@ -13,6 +13,7 @@ use dyno_core::clock::Nanos;
 
 use super::fold::{Folder, Found, Wanted};
 use super::why;
+use crate::Helpers;
 
 /// The program.
 const PERF: &str = "perf";
@@ -60,6 +61,8 @@ pub(crate) struct Recorder {
     data: File,
     messages: File,
     ended: Option<Ended>,
+    /// What it uses is no stranger's.
+    helper: Option<Helpers>,
 }
 
 /// How it ended.
@@ -97,12 +100,13 @@ impl Recorder {
             .stdin(data.try_clone()?)
             .stdout(Stdio::null())
             .stderr(messages.try_clone()?);
-        let child = command.spawn()?;
+        let pid = command.spawn()?.id().cast_signed();
         Ok(Self {
-            pid: child.id().cast_signed(),
+            pid,
             data,
             messages,
             ended: None,
+            helper: Some(Helpers::new(vec![pid], 0)),
         })
     }
 
@@ -110,6 +114,10 @@ impl Recorder {
     pub(crate) fn is_over(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = wait(self.pid);
+        }
+        if self.ended.is_some() {
+            // Its number may be another's from now on.
+            self.helper = None;
         }
         self.ended.is_some()
     }
@@ -180,6 +188,7 @@ impl Recorder {
             .stdout(Stdio::piped())
             .stderr(messages.try_clone()?);
         let mut child = command.spawn()?;
+        let _helper = Helpers::new(vec![child.id().cast_signed()], 0);
         let mut folder = Folder::new(wanted);
         let deadline = Clock.now() + patience.as_nanos() as Nanos;
         let mut cut = false;

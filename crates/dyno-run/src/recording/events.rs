@@ -32,7 +32,10 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
         events.push(of(&range, EventKind::Stall, text));
     }
     for range in longest(&outcome.pauses.frozen) {
-        let text = "The load generator's process was not woken for {}";
+        let text = match outcome.agents.is_empty() {
+            true => "The load generator's process was not woken for {}",
+            false => "A load generator's process was not woken for {}",
+        };
         events.push(of(&range, EventKind::Frozen, text));
     }
     events

@@ -338,7 +338,7 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 23] = [
+const MOVING_FACTS: [&str; 25] = [
     "fleet.run",
     "fleet.collected",
     "host.others.top",
@@ -348,6 +348,8 @@ const MOVING_FACTS: [&str; 23] = [
     "client.statements.",
     "client.version",
     "server.pid",
+    "server.presumed",
+    "server.proxy",
     "server.uptime_s",
     "server.statements",
     "server.commits",

@@ -335,7 +335,9 @@ fn outside_events(view: &View) -> Option<String> {
     // other loads of the same run do.
     let told_elsewhere = totals.errors + totals.not_done > 0
         || !drive.roles.is_empty()
-        || !view.events(EventKind::Frozen).is_empty();
+        || !view.events(EventKind::Frozen).is_empty()
+        // Its sessions did nothing from then on, as the agents' own finding tells.
+        || view.agents().iter().any(|agent| agent.lost);
     let thinks = view.run.intervals.iter().any(|interval| {
         let states = interval.states.as_ref();
         states.is_some_and(|states| interval.at_s > ROOM_S && states.waiting > 0)

@@ -294,8 +294,13 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
             STOOD_STILL,
         ),
     };
+    // The record holds the times of all of them together.
+    let who = match view.agents().is_empty() {
+        true => "the generator itself",
+        false => "a load generator",
+    };
     let said = format!(
-        "the generator itself stood still {} time{} for {} in all, first from {} on, {why}",
+        "{who} stood still {} time{} for {} in all, first from {} on, {why}",
         times.len(),
         text::plural(times.len() as u64),
         text::seconds(all_s),

@@ -1,7 +1,7 @@
 //! Each check of the machine: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{Event, EventKind, NotObserved, RunRecord};
 
 use crate::context::{Context, Keeping};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
@@ -191,6 +191,93 @@ fn other_processes_are_named() {
     assert!(seen.evidence.contains("rustc (77)"), "{}", seen.evidence);
     expect("other-processes", NotChecked, |run| {
         drop_series(run, "host.others")
+    });
+}
+
+/// The server is behind a relay.
+fn unplaced(run: &mut RunRecord) {
+    fact(run, "server.same_host", "unknown");
+    let gap = NotObserved {
+        what: "server.cpu".to_owned(),
+        why: "a proxy stands between".to_owned(),
+    };
+    run.not_observed.push(gap);
+    drop_series(run, "server.");
+}
+
+#[test]
+fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
+    let busy = |run: &mut RunRecord| {
+        unplaced(run);
+        series(run, "host.others.cpu", &[1.66; 30]);
+        fact(run, "host.others.top", "cc1 (77) 1.10 cores");
+    };
+    let found = expect("other-processes", Doubt, busy);
+    let told = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; the \
+                server may be one of them, which could not be found out: a proxy stands between.";
+    assert_eq!(found.evidence, told);
+    assert!(found.advice.contains("UNIX socket"), "{}", found.advice);
+    let found = expect("other-load", Doubt, |run| {
+        busy(run);
+        let mut some = [0.1; 30];
+        some[3..12].fill(1.5);
+        series(run, "host.others.cpu", &some);
+    });
+    let told = "the server may be one of them";
+    assert!(found.evidence.contains(told), "{}", found.evidence);
+    expect("other-processes", Pass, |run| {
+        unplaced(run);
+        series(run, "host.others.cpu", &[0.1; 30]);
+    });
+    let own = expect("same-host", NotChecked, unplaced);
+    let told = "could not be found out: a proxy stands between.";
+    assert!(own.evidence.ends_with(told), "{}", own.evidence);
+}
+
+#[test]
+fn one_that_has_its_name_and_age_is_told() {
+    let told = |cores: f64, outcome| {
+        let found = expect("other-processes", outcome, |run| {
+            unplaced(run);
+            series(run, "host.others.cpu", &[cores; 30]);
+            fact(run, "server.presumed", "mariadbd (9) 1.50 cores");
+            fact(run, "server.proxy", "haproxy (8) 0.20 cores");
+        });
+        let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not one of \
+                    them; haproxy (8) 0.20 cores stands between.";
+        assert!(found.evidence.ends_with(ends), "{}", found.evidence);
+        assert!(!found.evidence.contains("may be"), "{}", found.evidence);
+    };
+    told(0.1, Pass);
+    told(0.9, Doubt);
+}
+
+#[test]
+fn all_processes_count_where_nobody_told_which_is_the_server() {
+    let never = |run: &mut RunRecord| {
+        drop_fact(run, "server.same_host");
+        drop_series(run, "server.");
+        drop_series(run, "host.others");
+    };
+    let idle = |run: &mut RunRecord, percent: f64| {
+        series(run, "host.cpu.idle", &[percent; 30]);
+        series(run, "host.cpu.iowait", &[0.0; 30]);
+    };
+    let found = expect("other-processes", Doubt, |run| {
+        never(run);
+        idle(run, 0.0);
+    });
+    let told = "Other processes used 1.7 cores, 85 % of the host's CPUs";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    expect("other-processes", Pass, |run| {
+        never(run);
+        idle(run, 80.0);
+    });
+    // One that is elsewhere is none of them.
+    expect("other-processes", NotChecked, |run| {
+        never(run);
+        idle(run, 0.0);
+        fact(run, "server.same_host", "no");
     });
 }
 

@@ -108,17 +108,21 @@ fn other_load(view: &View) -> Made {
         ),
         false => String::new(),
     };
+    let (among, presumed) = match much {
+        true => machine::server_among_others(view),
+        false => (String::new(), String::new()),
+    };
     Made::of(
         if much { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "Other processes used at most {} % of the host's CPUs; in {} of {} samples {} % or \
-             more{when}.",
+             more{when}{among}.{presumed}",
             text::plain(load.largest),
             load.loaded,
             load.samples,
             text::plain(LOADED.value)
         ),
-        "End what else runs on this host, and run again.",
+        machine::against_others(view),
     )
     .with("largest share", load.largest, "percent of the host")
     .with("samples with other load", load.loaded as f64, "count")

@@ -1,0 +1,309 @@
+//! What is left of the host's CPU time when that of the known processes is taken away.
+
+use std::collections::HashMap;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+
+use super::find::{Near, Placed, stat_of};
+use super::others::{Others, named};
+use super::server::{Server, children};
+use crate::host::ticks_per_s;
+use crate::sink::{Mean, SampleBuffer, Sink, fact};
+
+/// The series.
+const CPU: &str = "host.others.cpu";
+
+/// CPU time of processes that are neither Dyno's nor the server's.
+pub(crate) struct Rest {
+    others: Others,
+    cpu: Mean,
+    is_told: bool,
+    server: Place,
+}
+
+/// Where the server's own CPU time is.
+enum Place {
+    /// There is none besides Dyno's.
+    Embedded,
+    /// Nobody has told yet.
+    Untold,
+    /// It is known as a process of this host.
+    Here,
+    Elsewhere,
+    /// Not known: it may be one of the others. Those that it has to do with are not.
+    Unknown {
+        near: Near,
+        used: Used,
+    },
+}
+
+impl Rest {
+    pub(crate) fn new(is_embedded: bool) -> Self {
+        Self {
+            others: Others::now(),
+            cpu: Mean::new(CPU, "cores", "/proc/stat, /proc/PID/stat"),
+            is_told: false,
+            server: match is_embedded {
+                true => Place::Embedded,
+                false => Place::Untold,
+            },
+        }
+    }
+
+    /// Where the server works, as its observer found out with this connection.
+    pub(crate) fn placed(&mut self, placed: &Placed) {
+        self.server = match (placed, &self.server) {
+            (Placed::Here(_), _) => Place::Here,
+            // A server that was found has not moved: what was asked has just begun anew, or ends.
+            (_, Place::Here) => Place::Here,
+            (Placed::Elsewhere, _) => Place::Elsewhere,
+            (Placed::Unknown(near), _) => Place::Unknown {
+                near: near.clone(),
+                used: Used::new(near),
+            },
+        };
+    }
+
+    /// `known` are the cores that the host's CPUs and Dyno's processes used.
+    pub(crate) fn sample(
+        &mut self,
+        recorder: &mut SampleBuffer,
+        known: Option<(f64, f64)>,
+        server: Option<&Server>,
+        cpus: usize,
+    ) {
+        let cores = match &mut self.server {
+            Place::Embedded => Some(0.0),
+            Place::Here => server.and_then(Server::cores),
+            Place::Unknown { used, .. } => used.cores(),
+            Place::Untold | Place::Elsewhere => None,
+        };
+        let Some(((busy, own), server_cores)) = known.zip(cores) else {
+            return;
+        };
+        let others = (busy - own - server_cores).max(0.0);
+        self.cpu.put(recorder, others);
+        self.is_told = true;
+        self.others.used(others, cpus, &self.known(server));
+    }
+
+    /// The processes that are no others.
+    fn known(&self, server: Option<&Server>) -> Near {
+        match &self.server {
+            Place::Unknown { near, .. } => near.clone(),
+            _ => Near {
+                server: server.map(|one| one.located().pid),
+                proxy: None,
+            },
+        }
+    }
+
+    /// Who they were, or why they are not known.
+    pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
+        let top = self.others.top(&self.known(server));
+        sink.fact(fact("host.others.top", top, "/proc/PID/stat"));
+        if let Place::Unknown { near, used } = &mut self.server {
+            for (name, pid) in [
+                ("server.presumed", near.server),
+                ("server.proxy", near.proxy),
+            ] {
+                if let Some(told) = pid.and_then(|pid| used.of(pid)) {
+                    sink.fact(fact(name, told, "/proc/PID/stat"));
+                }
+            }
+        }
+        if self.is_told {
+            return;
+        }
+        let why = match &self.server {
+            Place::Untold => {
+                "the observer never got a connection to the database, so that it is not known \
+                 which process is the server"
+            }
+            Place::Elsewhere => {
+                "the server is not at an address of this host, and if it works in a container of \
+                 this host after all, it is among the others"
+            }
+            Place::Here => "the CPU time of the server's process could not be read",
+            Place::Embedded | Place::Unknown { .. } => {
+                "the CPU time of the host's processes could not be read"
+            }
+        };
+        sink.gap("host.others", why);
+    }
+}
+
+/// CPU time of a few processes.
+struct Used {
+    processes: Vec<One>,
+    at: Nanos,
+    since: Nanos,
+}
+
+/// A process, and its children where it is a server.
+struct One {
+    pid: i32,
+    with_children: bool,
+    name: String,
+    start_ticks: u64,
+    /// At first, and at last: what a child used that has ended is not forgotten.
+    first: HashMap<i32, f64>,
+    last: HashMap<i32, f64>,
+}
+
+impl Used {
+    fn new(near: &Near) -> Self {
+        let now = Clock.now();
+        let server = near.server.and_then(|pid| One::new(pid, true));
+        let proxy = near.proxy.and_then(|pid| One::new(pid, false));
+        Self {
+            processes: server.into_iter().chain(proxy).collect(),
+            at: now,
+            since: now,
+        }
+    }
+
+    /// CPU time per second since the last time.
+    fn cores(&mut self) -> Option<f64> {
+        let now = Clock.now();
+        let seconds = now.saturating_sub(std::mem::replace(&mut self.at, now)) as f64 / 1e9;
+        let ticks: f64 = self.processes.iter_mut().map(One::since_last).sum();
+        (seconds > 0.0).then(|| ticks / ticks_per_s() / seconds)
+    }
+
+    /// What one of them used since the beginning, in words.
+    fn of(&self, pid: i32) -> Option<String> {
+        let one = self.processes.iter().find(|one| one.pid == pid)?;
+        let seconds = self.at.saturating_sub(self.since) as f64 / 1e9;
+        let cores = one.in_all() / ticks_per_s() / seconds;
+        Some(match cores.is_finite() {
+            true => named(vec![(cores.max(0.01), pid, one.name.clone())]),
+            false => format!("{} ({pid})", one.name),
+        })
+    }
+}
+
+impl One {
+    fn new(pid: i32, with_children: bool) -> Option<Self> {
+        let stat = stat_of(pid)?;
+        let mut one = Self {
+            pid,
+            with_children,
+            name: stat.name,
+            start_ticks: stat.start_ticks,
+            first: HashMap::new(),
+            last: HashMap::new(),
+        };
+        one.since_last();
+        Some(one)
+    }
+
+    /// Ticks since it was asked before.
+    fn since_last(&mut self) -> f64 {
+        // Another process may have its number later.
+        if stat_of(self.pid).is_none_or(|stat| stat.start_ticks != self.start_ticks) {
+            return 0.0;
+        }
+        let mut all = vec![self.pid];
+        if self.with_children {
+            all.extend(children(self.pid).unwrap_or_default());
+        }
+        let before = self.in_all();
+        for pid in all {
+            if let Some(stat) = stat_of(pid) {
+                let ticks = stat.user_ticks + stat.system_ticks;
+                self.first.entry(pid).or_insert(ticks);
+                self.last.insert(pid, ticks);
+            }
+        }
+        self.in_all() - before
+    }
+
+    /// Ticks since it was asked first.
+    fn in_all(&self) -> f64 {
+        let first = |pid: &i32| self.first.get(pid).copied().unwrap_or_default();
+        let used = self.last.iter().map(|(pid, ticks)| ticks - first(pid));
+        used.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+    use crate::Observation;
+    use crate::host::testing::{recorder, values};
+
+    fn busy() -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]).spawn().unwrap()
+    }
+
+    /// What it tells of two cores, none of which Dyno used, in so many samples.
+    fn others(rest: &mut Rest, samples: usize) -> Vec<f64> {
+        let (mut recorder, seen) = recorder();
+        for _ in 0..samples {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            recorder.begin(Clock.now());
+            rest.sample(&mut recorder, Some((2.0, 0.0)), None, 2);
+            recorder.finish();
+        }
+        values(&seen).remove(CPU).unwrap_or_default()
+    }
+
+    /// What is told at the end: facts, and why there is no series.
+    fn end(rest: &mut Rest) -> HashMap<String, String> {
+        let (sender, seen) = sync_channel(99);
+        rest.finish(&Sink::new(sender), None);
+        let told = seen.try_iter().filter_map(|one| match one {
+            Observation::Fact(fact) => Some((fact.name, fact.value)),
+            Observation::NotObserved(gap) => Some((gap.what, gap.why)),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_server_that_is_not_known_is_one_of_the_others() {
+        let mut rest = Rest::new(false);
+        assert!(others(&mut rest, 2).is_empty());
+        rest.placed(&Placed::Unknown(Near::default()));
+        assert_eq!(others(&mut rest, 2), [2.0, 2.0]);
+        let told = end(&mut rest);
+        assert!(!told.contains_key("host.others"), "{told:?}");
+        assert!(!told.contains_key("server.presumed"), "{told:?}");
+    }
+
+    #[test]
+    fn one_that_has_its_name_and_age_is_not() {
+        let mut server = busy();
+        let near = Near {
+            server: Some(server.id().cast_signed()),
+            proxy: None,
+        };
+        let mut rest = Rest::new(false);
+        rest.placed(&Placed::Unknown(near));
+        let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
+        let told = end(&mut rest);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(least < 1.9, "{least}");
+        let presumed = format!("sh ({})", server.id());
+        assert!(told["server.presumed"].starts_with(&presumed), "{told:?}");
+        assert!(!told["host.others.top"].contains(&presumed), "{told:?}");
+    }
+
+    #[test]
+    fn why_others_were_not_observed_is_told() {
+        let mut rest = Rest::new(false);
+        let told = end(&mut rest);
+        assert!(told["host.others"].contains("never got a connection"));
+        rest.placed(&Placed::Elsewhere);
+        assert!(others(&mut rest, 1).is_empty());
+        let told = end(&mut rest);
+        assert!(told["host.others"].contains("not at an address of this host"));
+    }
+}

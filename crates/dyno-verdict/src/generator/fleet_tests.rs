@@ -1,0 +1,84 @@
+//! Checks of a run that several load generators made.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::summary::AgentSummary;
+
+use crate::samples::{drop_fact, drop_series, fact, scale, series};
+use crate::tests::{expect, summary};
+
+/// Two of them on these hosts, the coordinator being on `here`.
+fn agents(run: &mut RunRecord, hosts: [&str; 2]) {
+    fact(run, "host.name", "here");
+    let agent = |host: &str| AgentSummary {
+        host: host.to_owned(),
+        cpu_cores: Some(0.25),
+        ..AgentSummary::default()
+    };
+    summary(run).agents = hosts.map(agent).to_vec();
+}
+
+#[test]
+fn load_generators_on_the_servers_host_count() {
+    let said = expect("same-host", Pass, |run| agents(run, ["here", "here"]));
+    let told = "the coordinator and 2 load generators took 0.8 cores";
+    assert!(said.evidence.contains(told), "{}", said.evidence);
+    let said = expect("same-host", Pass, |run| agents(run, ["there", "here"]));
+    let told = "the coordinator and 1 load generator took 0.55 cores";
+    assert!(said.evidence.contains(told), "{}", said.evidence);
+    let said = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
+    assert!(!said.evidence.contains("cores"), "{}", said.evidence);
+    // What one of them took is not known.
+    let said = expect("same-host", Pass, |run| {
+        agents(run, ["here", "here"]);
+        summary(run).agents[1].cpu_cores = None;
+    });
+    assert!(
+        said.evidence.contains("was not observed"),
+        "{}",
+        said.evidence
+    );
+    expect("same-host", Doubt, |run| {
+        agents(run, ["here", "here"]);
+        summary(run).agents[0].cpu_cores = Some(1.0);
+        series(run, "host.cpu.idle", &[0.0; 30]);
+        series(run, "host.cpu.iowait", &[0.0; 30]);
+    });
+}
+
+#[test]
+fn one_of_several_that_stood_still_is_not_the_generator_itself() {
+    let found = expect("client-cpu", Doubt, |run| {
+        agents(run, ["here", "here"]);
+        run.events.push(Event {
+            kind: EventKind::Frozen,
+            at_s: 12.2,
+            until_s: Some(13.7),
+            text: String::new(),
+        });
+    });
+    let told = "A load generator stood still 1 time for 1.5 s";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+}
+
+#[test]
+fn sessions_of_one_that_was_lost_were_not_outside_of_events() {
+    let half = |run: &mut RunRecord| {
+        agents(run, ["here", "here"]);
+        scale(&mut summary(run).service, 0.5);
+    };
+    expect("work-done", Doubt, half);
+    expect("work-done", Pass, |run| {
+        half(run);
+        summary(run).agents[1].lost = true;
+    });
+}
+
+#[test]
+fn agents_are_no_neighbours_where_the_server_is_not_placed() {
+    expect("other-processes", NotChecked, |run| {
+        drop_series(run, "host.others");
+        drop_fact(run, "server.same_host");
+        agents(run, ["here", "here"]);
+    });
+}
