@@ -52,7 +52,12 @@ fn what_agents_kept_is_what_is_recorded() {
     let same = lab.dyno("fleet collect dyno.db:last --results other.db");
     has(&same.success(), &["add up to what is recorded"]);
     assert!(!lab.path("other.db").exists());
-    // Of a record that was changed that is not so.
+    // Of a record that was changed that is not so, be it in a single interval.
+    let other_longest = "UPDATE interval SET max_ms = -max_ms WHERE number = 0";
+    assert_eq!(rusqlite(&lab, other_longest), 1);
+    let told = lab.dyno("fleet collect last").failure(1);
+    has(&told, &["interval 1 has other counts or latencies in the files"]);
+    rusqlite(&lab, other_longest);
     let changed = rusqlite(
         &lab,
         "UPDATE run SET summary = replace(summary, ':600,', ':601,')",
@@ -93,9 +98,13 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     std::thread::sleep(Duration::from_secs(3));
     run.signal(libc::SIGKILL);
     let _ = run.finish(LIMIT);
+    let early = lab.dyno("fleet collect last").failure(1);
+    has(&early, &["its agent still writes it"]);
     wait_for_end(&agents, Duration::from_secs(30));
-    let told = lab.dyno("fleet collect last").failure(1);
-    has(&told, &["heard no more of the coordinator"]);
+    for _ in 0..2 {
+        let told = lab.dyno("fleet collect last").failure(1);
+        has(&told, &["heard no more of the coordinator"]);
+    }
     let run = last(&lab);
     // Every row that an agent wrote, and none besides.
     let rows: u64 = database
