@@ -313,7 +313,11 @@ impl WorkerReport {
     pub(crate) fn of(end: &WorkerEnd) -> Self {
         // Spinning is waiting awake; it says nothing about how much the worker has to do.
         let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
-        let share = |ns: Nanos| ns as f64 / end.span_ns.max(1) as f64;
+        let share = |ns: Nanos| match end.span_ns {
+            // Of a run that ended in its warm-up nothing was measured.
+            0 => 0.0,
+            span_ns => ns as f64 / span_ns as f64,
+        };
         Self {
             cpu_ns,
             spin_ns: end.spin_ns,

@@ -54,7 +54,8 @@ impl Unit {
     /// By the Unified Code for Units of Measure, as OpenTelemetry has it.
     pub fn ucum(self) -> &'static str {
         match self {
-            Self::None => "1",
+            // Receivers take a gauge in "1" for a ratio.
+            Self::None => "{count}",
             Self::Seconds => "s",
             Self::Bytes => "By",
             Self::BytesPerSecond => "By/s",

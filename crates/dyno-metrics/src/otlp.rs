@@ -241,7 +241,7 @@ mod tests {
         let metric = &request.resource_metrics[0].scope_metrics[0].metrics[0];
         assert_eq!(
             (metric.name.as_str(), metric.unit.as_str()),
-            ("dyno.events", "1")
+            ("dyno.events", "{count}")
         );
         let Some(Data::Sum(sum)) = &metric.data else {
             panic!("no sum: {metric:?}");
