@@ -169,11 +169,6 @@ mod tests {
             assert!(!same(one, other), "{one} {other}");
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::whole;
 
     #[test]
     fn an_empty_value_is_seen() {
@@ -183,7 +178,7 @@ mod tests {
             ("a went from 1 to 2", "a went from 1 to 2"),
             ("a is new", "a is new"),
         ] {
-            assert_eq!(whole(moved), shown);
+            assert_eq!(super::whole(moved), shown);
         }
     }
 }
