@@ -1,5 +1,5 @@
-//! Processes that make a run's load, or profile it, besides this one. What they use is the client's,
-//! and their sessions are the run's own.
+//! Processes that make a run's load, or profile it, besides this one. What they use is the
+//! client's, and their sessions are the run's own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -196,11 +196,7 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
     }
     if is_doubted("client-cpu") && !view.events(EventKind::Frozen).is_empty() {
-        let told = match view.agents().is_empty() {
-            true => "The generator stood still, as `client-cpu` tells.",
-            false => "A load generator stood still, as `client-cpu` tells.",
-        };
-        causes.push((OF_FREEZES, told));
+        causes.push((OF_FREEZES, of_freezes(view)));
     }
     if is_doubted("stalls") {
         let told = "The server stood still, as `stalls` tells.";
@@ -248,6 +244,14 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
     }
     causes.extend(of_words(findings));
     causes
+}
+
+/// Who stood still.
+fn of_freezes(view: &View) -> &'static str {
+    match view.agents().is_empty() {
+        true => "The generator stood still, as `client-cpu` tells.",
+        false => "A load generator stood still, as `client-cpu` tells.",
+    }
 }
 
 /// Those that are one of several things that their check looks for.

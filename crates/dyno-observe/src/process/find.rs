@@ -434,6 +434,33 @@ mod tests {
     }
 
     #[test]
+    fn a_server_behind_something_else_is_known_by_its_name_and_age() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().canonicalize().unwrap();
+        let program = place.join("mysqld");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let mut server = std::process::Command::new(&program)
+            .args(["-c", "read line"])
+            .current_dir(&place)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = server.id() as i32;
+        let mut claim = claim(Family::Mysql);
+        // Another one of its age, if there is any, works elsewhere.
+        claim.data_directory = place.to_str().map(str::to_owned);
+        assert_eq!(by_name_and_age(&claim), None);
+        claim.age_s = Some(0.0);
+        let found = by_name_and_age(&claim);
+        claim.age_s = Some(1e9);
+        let older = by_name_and_age(&claim);
+        assert!(!may_be_in_a_container(pid));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!((found, older), (Some(pid), None));
+    }
+
+    #[test]
     fn ages_are_those_of_processes() {
         let own = age_s(std::process::id() as i32).unwrap();
         assert!((-1.0..86_400.0).contains(&own), "{own}");

@@ -57,7 +57,7 @@ pub(crate) enum Sampled {
 
 /// A `perf record` at work, or one that has ended.
 pub(crate) struct Recorder {
-    pid: i32,
+    pub(super) pid: i32,
     data: File,
     messages: File,
     ended: Option<Ended>,

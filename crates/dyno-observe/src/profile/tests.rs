@@ -52,6 +52,15 @@ fn what_a_profile_does_not_cover_is_said() {
 }
 
 #[test]
+fn perf_is_no_other_process_while_it_works() {
+    let mut part = part(1);
+    let pid = part.recorder.pid;
+    assert!(crate::helpers::processes().contains(&pid));
+    part.recorder.join();
+    assert!(!crate::helpers::processes().contains(&pid));
+}
+
+#[test]
 fn a_program_that_fails_is_told_once_and_the_run_goes_on() {
     let (_orders, received) = channel();
     let config = ProfileConfig {

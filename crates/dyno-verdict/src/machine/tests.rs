@@ -243,8 +243,8 @@ fn one_that_has_its_name_and_age_is_told() {
             fact(run, "server.presumed", "mariadbd (9) 1.50 cores");
             fact(run, "server.proxy", "haproxy (8) 0.20 cores");
         });
-        let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not one of \
-                    them; haproxy (8) 0.20 cores stands between.";
+        let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not one \
+                    of them; haproxy (8) 0.20 cores stands between.";
         assert!(found.evidence.ends_with(ends), "{}", found.evidence);
         assert!(!found.evidence.contains("may be"), "{}", found.evidence);
     };
