@@ -79,8 +79,8 @@ impl Default for Limits {
         Self {
             gather_ns: 60 * SECOND,
             ready_ns: 60 * SECOND,
-            // Longer than `orphan_ns`: what is lost makes no load any more. TCP tries again after 0.2,
-            // 0.6, 1.4, 3 and 6.2 s.
+            // Longer than `orphan_ns`: what is lost makes no load any more. TCP tries again after
+            // 0.2, 0.6, 1.4, 3 and 6.2 s.
             lost_ns: 11 * SECOND,
             orphan_ns: 10 * SECOND,
             drain_ns: 30 * SECOND,

@@ -31,7 +31,7 @@ const BRIEF_PARTS: Nanos = 20;
 /// A loop that was away from its sockets for longer was busy itself.
 pub(crate) const OWN_NS: Nanos = 10_000_000;
 
-/// Times away from the sockets add up if they are as long: what many ready sessions take is shorter.
+/// Times away from the sockets add up if they are as long: many ready sessions take less.
 pub(crate) const AWAY_NS: Nanos = 1_000_000;
 
 /// How many a worker keeps: the longest.

@@ -56,7 +56,10 @@ fn what_agents_kept_is_what_is_recorded() {
     let other_longest = "UPDATE interval SET max_ms = -max_ms WHERE number = 0";
     assert_eq!(rusqlite(&lab, other_longest), 1);
     let told = lab.dyno("fleet collect last").failure(1);
-    has(&told, &["interval 1 has other counts or latencies in the files"]);
+    has(
+        &told,
+        &["interval 1 has other counts or latencies in the files"],
+    );
     rusqlite(&lab, other_longest);
     let changed = rusqlite(
         &lab,

@@ -79,6 +79,7 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
     } else {
         let (results, record) = run_store::load(parsed, first, &Scope::whole())?;
         let record = original(&results, record)?;
+        is_over(&results, &record)?;
         let given = rest.iter().map(PathBuf::from).collect();
         let paths = gathered(parsed, &record, given, scratch.path())?;
         (results, Some(record), opened(paths.into_iter())?)

@@ -1,9 +1,9 @@
 //! The file that an agent keeps of its part of a run on its own host: a second source where the
 //! coordinator, or the bus, is gone.
 
+use std::fs::TryLockError;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::fs::TryLockError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 

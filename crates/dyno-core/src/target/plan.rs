@@ -75,7 +75,9 @@ impl TargetPlan {
     pub fn own_host(&self) -> Option<String> {
         self.endpoints.iter().find_map(|endpoint| match endpoint {
             EndpointPlan::Tcp { host, .. } => {
-                let address = host.parse().map(|ip: IpAddr| ip.to_canonical().is_loopback());
+                let address = host
+                    .parse()
+                    .map(|ip: IpAddr| ip.to_canonical().is_loopback());
                 (host == "localhost" || address == Ok(true)).then(|| host.clone())
             }
             EndpointPlan::Unix { socket } => Some(socket.display().to_string()),
@@ -136,6 +138,9 @@ mod tests {
         assert_eq!(own("mysql://u@127.0.0.2/d"), Some("127.0.0.2".to_owned()));
         assert_eq!(own("pg://u@[::1]/d"), Some("::1".to_owned()));
         assert_eq!(own("pg://u@localhost:5432/d"), Some("localhost".to_owned()));
-        assert_eq!(own("mysql://u@db1,127.0.0.1/d"), Some("127.0.0.1".to_owned()));
+        assert_eq!(
+            own("mysql://u@db1,127.0.0.1/d"),
+            Some("127.0.0.1".to_owned())
+        );
     }
 }

@@ -154,7 +154,11 @@ impl Coordinator {
                 continue;
             }
             let seconds = silence as f64 / 1e9;
-            self.lose(member, &format!("nothing was heard of it for {seconds:.1} s"), now);
+            self.lose(
+                member,
+                &format!("nothing was heard of it for {seconds:.1} s"),
+                now,
+            );
         }
     }
 

@@ -74,10 +74,10 @@ impl Rest {
         cpus: usize,
     ) {
         let cores = match &mut self.server {
-            Place::Embedded => Some(0.0),
+            Place::Embedded | Place::Elsewhere => Some(0.0),
             Place::Here => server.and_then(Server::cores),
             Place::Unknown { used, .. } => used.cores(),
-            Place::Untold | Place::Elsewhere => None,
+            Place::Untold => None,
         };
         let Some(((busy, own), server_cores)) = known.zip(cores) else {
             return;
@@ -121,12 +121,8 @@ impl Rest {
                 "the observer never got a connection to the database, so that it is not known \
                  which process is the server"
             }
-            Place::Elsewhere => {
-                "the server is not at an address of this host, and if it works in a container of \
-                 this host after all, it is among the others"
-            }
             Place::Here => "the CPU time of the server's process could not be read",
-            Place::Embedded | Place::Unknown { .. } => {
+            Place::Embedded | Place::Elsewhere | Place::Unknown { .. } => {
                 "the CPU time of the host's processes could not be read"
             }
         };
