@@ -326,16 +326,12 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     }
 
     fn conclude(mut self) -> RunOutcome {
-        let measured_start = self.schedule.measured;
-        let measured_end = self.measured_end().max(measured_start);
-        while let Some(interval) = self.merger.release_rest() {
-            (self.observer)(Progress::Interval(&interval));
-        }
-        // Of a run that ends in its warm-up nothing was due within the measurement.
-        let backlog = match self.measured_end() < measured_start {
-            true => 0,
-            false => self.merger.backlog(measured_end),
-        };
+        let (ended, measured_start) = (self.measured_end(), self.schedule.measured);
+        let measured_end = ended.max(measured_start);
+        let rest = std::iter::from_fn(|| self.merger.release_rest());
+        rest.for_each(|interval| (self.observer)(Progress::Interval(&interval)));
+        // Where it ends in its warm-up, nothing was due.
+        let backlog = self.merger.backlog(measured_end) * u64::from(ended >= measured_start);
         let unfinished = self.under_way();
         let (workers, lost) = self.reports(measured_end);
         let end = self.end();

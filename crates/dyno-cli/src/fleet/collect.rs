@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_analysis::summarize;
-use dyno_core::clock::{Clock, Nanos, wall_time};
+use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Drive, Plan};
 use dyno_core::record::{Fact, RunHead, RunRecord, RunState};
@@ -25,7 +24,7 @@ use super::bundle::Bundle;
 use super::kept;
 use super::outcome::{Known, SENT_AT, operations, together};
 use super::specs::Place;
-use super::ssh::Remote;
+use super::ssh::{Remote, brought};
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{console, run_store};
@@ -39,10 +38,6 @@ pub const AGENT: &str = "fleet.agent.";
 pub const COMMAND: &str = "fleet.command";
 /// The fact that a run was put together from files.
 const COLLECTED: &str = "fleet.collected";
-/// A host of which nothing comes for so long is given up.
-const QUIET: Duration = Duration::from_secs(20);
-/// How often a file that comes is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of collecting.
 pub enum Collected {
@@ -347,28 +342,6 @@ fn had(
                 ),
             }
         }
-    }
-}
-
-/// Waits for a command that writes a file, as long as something comes.
-fn brought(command: &mut Command, path: &Path) -> Result<ExitStatus> {
-    let child = command.spawn();
-    let mut child = child.context("cannot start ssh (`apt install openssh-client`)")?;
-    let (mut size, mut grown) = (0, Clock.now());
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        let now = std::fs::metadata(path)?.len();
-        if now > size {
-            (size, grown) = (now, Clock.now());
-        }
-        if Clock.now() - grown > QUIET.as_nanos() as u64 {
-            let _ = child.kill();
-            child.wait()?;
-            bail!("nothing came of its host for {} s", QUIET.as_secs());
-        }
-        std::thread::sleep(LOOK);
     }
 }
 

@@ -1,9 +1,11 @@
 //! The user's own ssh: how it is called, what it carries back to the bus, and what to try where it
 //! does not work.
 
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, bail};
 use dyno_core::Clock;
 use dyno_fleet::names::RunId;
 
@@ -14,6 +16,8 @@ const PORTS: std::ops::Range<u32> = 61_000..65_535;
 const CONNECT_S: u32 = 10;
 /// A shared connection gives a port back at once, or does not answer.
 const GIVE_BACK: Duration = Duration::from_secs(2);
+/// A host of which nothing comes for so long is given up.
+const QUIET: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 /// So many do so at a time.
 const AT_ONCE: usize = 32;
@@ -142,6 +146,31 @@ pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
             let _ = one.kill();
             let _ = one.wait();
         }
+    }
+}
+
+/// Waits for a command that writes a file, as long as something comes.
+///
+/// # Errors
+/// It cannot be started; nothing comes any more.
+pub(super) fn brought(command: &mut Command, path: &Path) -> Result<ExitStatus> {
+    let child = command.spawn();
+    let mut child = child.context("cannot start ssh (`apt install openssh-client`)")?;
+    let (mut size, mut grown) = (0, Clock.now());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let now = std::fs::metadata(path)?.len();
+        if now > size {
+            (size, grown) = (now, Clock.now());
+        }
+        if Clock.now() - grown > QUIET.as_nanos() as u64 {
+            let _ = child.kill();
+            child.wait()?;
+            bail!("nothing came of its host for {} s", QUIET.as_secs());
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
