@@ -133,11 +133,14 @@ mod tests {
     fn an_endpoint_that_each_host_has_of_its_own_is_known() {
         let own = |url: &str| Target::parse(url).unwrap().plan().own_host();
         assert_eq!(own("mysql://u@db1:3306/d"), None);
-        assert_eq!(own("pg://u@10.0.0.1/d"), None);
+        assert_eq!(own("postgresql://u@10.0.0.1/d"), None);
         assert_eq!(own("sqlite:/tmp/x.db"), None);
         assert_eq!(own("mysql://u@127.0.0.2/d"), Some("127.0.0.2".to_owned()));
-        assert_eq!(own("pg://u@[::1]/d"), Some("::1".to_owned()));
-        assert_eq!(own("pg://u@localhost:5432/d"), Some("localhost".to_owned()));
+        assert_eq!(own("postgresql://u@[::1]/d"), Some("::1".to_owned()));
+        assert_eq!(
+            own("postgresql://u@localhost:5432/d"),
+            Some("localhost".to_owned())
+        );
         assert_eq!(
             own("mysql://u@db1,127.0.0.1/d"),
             Some("127.0.0.1".to_owned())

@@ -92,7 +92,9 @@ fn written(folder: &TempDir, number: u32, of: u32, intervals: u64, end: Option<E
             agent.confirmed(&kept.id, later);
         }
     }
-    AgentFile::open(writer.path()).unwrap()
+    let path = writer.path().to_owned();
+    drop(writer);
+    AgentFile::open(&path).unwrap()
 }
 
 fn merged(files: Vec<AgentFile>) -> (Report, Vec<Interval>) {
@@ -219,4 +221,15 @@ fn files_of_other_runs_and_of_none_are_refused() {
     more.write_all(b"hb {}\n").unwrap();
     let alone = Collection::new(vec![AgentFile::open(&path).unwrap()]).unwrap();
     assert!(alone.merge(AXIS, |_| {}).is_err());
+}
+
+#[test]
+fn a_file_that_is_still_written_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = FileWriter::begin(folder.path(), &head(1, 2)).unwrap();
+    let path = writer.path().to_owned();
+    let early = AgentFile::open(&path).unwrap_err().to_string();
+    assert!(early.contains("its agent still writes it"), "{early}");
+    drop(writer);
+    assert_eq!(AgentFile::open(&path).unwrap().head().run.as_str(), "r1");
 }

@@ -298,8 +298,8 @@ mod tests {
         let told = end(&mut rest);
         assert!(told["host.others"].contains("never got a connection"));
         rest.placed(&Placed::Elsewhere);
-        assert!(others(&mut rest, 1).is_empty());
+        assert!(!others(&mut rest, 5).is_empty());
         let told = end(&mut rest);
-        assert!(told["host.others"].contains("not at an address of this host"));
+        assert!(!told.contains_key("host.others"), "{told:?}");
     }
 }

@@ -94,12 +94,13 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
     let mut warnings = Vec::new();
     if let Some(first) = steps.first().filter(breaks) {
         warnings.push(format!(
-            "{}, in a closed loop, had {:.1} % of their events late already.",
+            "{}, in a closed loop, had {:.1} % of {} events late already.",
             match first.sessions {
                 1 => "One session alone".to_owned(),
                 few => format!("{few} sessions"),
             },
-            first.late_share * 100.0
+            first.late_share * 100.0,
+            if first.sessions == 1 { "its" } else { "their" }
         ));
     }
     let (start, loads) = match ask.promise.of {
