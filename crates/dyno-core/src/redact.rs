@@ -93,12 +93,12 @@ pub fn text(message: &str) -> String {
 /// nothing.
 fn is_secret(class: Class, value: &str) -> bool {
     const SWITCHES: [&str; 8] = ["0", "1", "on", "off", "true", "false", "yes", "no"];
-    /// How files of keys end, and how messages name one.
-    const FILES: [&str; 4] = [".nk", ".pem", ".key", "FILE"];
+    /// How files of keys end.
+    const FILES: [&str; 3] = [".nk", ".pem", ".key"];
     let is_switch = || SWITCHES.contains(&value.to_lowercase().as_str());
     // A sentence may go on behind it.
     let name = value.trim_end_matches([',', ';', ')', '`', '\'']);
-    let is_file = || FILES.iter().any(|end| name.ends_with(end)) && !is_seed(name);
+    let is_file = || name == "FILE" || FILES.iter().any(|end| name.ends_with(end));
     match class {
         Class::Password => !value.is_empty(),
         Class::Key => !value.is_empty() && !is_switch() && !is_file(),

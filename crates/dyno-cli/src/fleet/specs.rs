@@ -51,7 +51,7 @@ fn ssh_host(item: &str, host: &str) -> Result<String, String> {
     match host.split_once(':') {
         // An address of IPv6 has more of them.
         Some((_, port)) if port.parse::<u16>().is_ok() => Err(format!(
-            "'{item}': a port belongs into ssh's own configuration (~/.ssh/config: Host, Port)"
+            "'{item}': a port belongs in ssh's own configuration (~/.ssh/config: Host, Port)"
         )),
         _ => Ok(host.to_owned()),
     }
