@@ -95,9 +95,9 @@ impl Ready {
     ///
     /// # Errors
     /// What keeps the run from starting.
-    pub fn run(&self, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+    pub fn run(&self, mut observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         self.check_event()?;
-        self.start(Entry::Run, observer)
+        self.start(Entry::Run, &mut observer)
     }
 
     /// Whether the script can run at all.
@@ -127,8 +127,8 @@ impl Ready {
     ///
     /// # Errors
     /// What it raised, in any session.
-    pub fn command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
-        let result = self.whole_command(name, observer);
+    pub fn command(&mut self, name: &str, mut observer: impl FnMut(Progress<'_>)) -> Result<()> {
+        let result = self.whole_command(name, &mut observer);
         let stopped = self.stop.level() != StopLevel::None;
         match result {
             Err(error) if stopped && name == "prepare" => Err(failed(format!(
@@ -139,7 +139,7 @@ impl Ready {
         }
     }
 
-    fn whole_command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
+    fn whole_command(&mut self, name: &str, observer: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
         let known = self.description.commands.iter().any(|(own, _)| own == name)
             || self.description.functions.iter().any(|own| own == name);
         if !known {
@@ -416,7 +416,8 @@ impl Ready {
         }
     }
 
-    fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+    /// The one place where a worker's loop is compiled, which is generic: for speed, as this crate.
+    fn start(&self, entry: Entry, observer: &mut dyn FnMut(Progress<'_>)) -> Result<RunOutcome> {
         let drive = &self.job.drive;
         if drive.sessions > SESSIONS_MAX {
             return Err(RunError::Usage(format!(
