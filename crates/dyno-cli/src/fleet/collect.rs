@@ -269,7 +269,7 @@ fn gathered(
         ))
     })?;
     let run = RunId::new(run)?;
-    let program = record.fact(COMMAND);
+    let program = record.fact(COMMAND).filter(|program| is_plain(program));
     let heads = opened(given.iter().cloned())?;
     let mut paths = given;
     let mut missing = Vec::new();
@@ -293,6 +293,12 @@ fn gathered(
         true => bail!("there is no file of any agent of the run {name}"),
         false => Ok(paths),
     }
+}
+
+/// Whether a program is one word to a shell: a results file may be somebody else's.
+fn is_plain(program: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    !program.is_empty() && !program.starts_with('-') && program.chars().all(plain)
 }
 
 /// An agent's file, brought here where it is elsewhere.
@@ -472,5 +478,18 @@ fn bare_head(name: String, plan: Plan, unix_s: f64) -> RunHead {
         phase: None,
         trial: plan.record.trial.clone(),
         plan: Some(Box::new(plan)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_program_is_no_command_line() {
+        assert!(is_plain("/opt/dyno-0.1/bin/dyno"));
+        for program in ["", "-x", "dyno; rm", "$(id)", "a b", "dyno\nid", "`id`"] {
+            assert!(!is_plain(program), "{program}");
+        }
     }
 }
