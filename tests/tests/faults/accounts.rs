@@ -249,7 +249,7 @@ fn a_held_connection_that_ends_unnoticed_fails_the_run() {
         let (result, output) = with_spares(kind, "");
         has(
             &output,
-            &["error: 4 of 4 session(s) had lost a connection when the run ended"],
+            &["error: 4 of 4 sessions had lost a connection when the run ended"],
         );
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         adds_up(&result, 4);

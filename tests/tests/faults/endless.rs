@@ -395,7 +395,7 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
         let output = sound(running.finish(LIMIT)).failure(1);
         has(
             &output,
-            &["error: 3 of 3 session(s) had lost a connection when the run ended"],
+            &["error: 3 of 3 sessions had lost a connection when the run ended"],
         );
         let result = json(&output.stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");

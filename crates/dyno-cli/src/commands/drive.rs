@@ -186,8 +186,8 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     let portion = Portion::of(&shard);
     if portion.is_none_or(|own| own.count(sessions.into()) == 0) {
         return Err(usage(format!(
-            "--shard {shard}: {sessions} session(s) cannot be shared by {} load generators; \
-             --sessions says how many they have together",
+            "--shard {shard}: {} load generators need as many sessions at least, and --sessions, \
+             those of all together, is {sessions}",
             shard.of
         )));
     }

@@ -8,7 +8,7 @@ use dyno_fleet::coordinator::{AgentReport, Report};
 use dyno_fleet::division::Division;
 use dyno_fleet::message::{short, unpack};
 use dyno_fleet::names::AgentName;
-use dyno_load::{ProcessUse, RunOutcome};
+use dyno_load::{ProcessUse, RunOutcome, TimeRange};
 
 use super::sink::AgentOutcome;
 
@@ -40,6 +40,7 @@ struct Used {
     process: Option<ProcessUse>,
     in_grace: u64,
     host_cpu_percent: Option<f64>,
+    frozen_ns: Nanos,
 }
 
 /// All loads as one.
@@ -60,6 +61,7 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
             process: part.processes.first().copied(),
             in_grace: part.in_grace.events,
             host_cpu_percent: told.host_cpu_percent,
+            frozen_ns: part.pauses.frozen.iter().map(TimeRange::length_ns).sum(),
         }));
         let hello = agent.hello.as_ref();
         if hello.is_none_or(|hello| hello.machine != known.machine) {
@@ -168,6 +170,7 @@ fn summary(
             .and_then(|used| used.process)
             .map(|process| (process.user_s + process.system_s) / measured_s),
         host_cpu_percent: used.and_then(|used| used.host_cpu_percent),
+        frozen_s: used.map_or(0.0, |used| used.frozen_ns as f64 / 1e9),
         late_ms: agent.late_ns.map(|ns| ms(ns as f64)),
         clock,
         lost: agent.lost,

@@ -31,6 +31,9 @@ pub struct AgentSummary {
     /// `None` where the host is the coordinator's, which the run's series show, or did not tell.
     #[serde(default)]
     pub host_cpu_percent: Option<f64>,
+    /// For how long of the measurement its process was not woken, in seconds.
+    #[serde(default)]
+    pub frozen_s: f64,
     /// How long after the common instant its load began, in milliseconds.
     pub late_ms: Option<f64>,
     /// Its monotonic clock against the coordinator's; `None` where it is not known.

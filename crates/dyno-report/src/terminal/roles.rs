@@ -19,28 +19,25 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
     if run.roles.is_empty() {
         return;
     }
-    let fit = (page.body_width() / WIDTH).max(1);
-    let cells = |texts: &[String]| -> String {
-        let cell = |text: &String| {
-            let pad = WIDTH.saturating_sub(columns(text));
-            " ".repeat(pad) + text
-        };
-        texts.iter().take(fit).map(cell).collect()
-    };
     let heads = ["sessions", "events/s", "asked/s", "achieved", "per session"];
+    let rows = run.roles.iter().map(figures).collect::<Vec<_>>();
+    let widths = widths(&heads, &rows, page.body_width());
     let heads = heads.map(str::to_owned);
-    page.line("roles", Ink::Strong, &[(Ink::Faint, &cells(&heads))]);
-    for role in &run.roles {
+    page.line(
+        "roles",
+        Ink::Strong,
+        &[(Ink::Faint, &cells(&heads, &widths))],
+    );
+    for (role, row) in run.roles.iter().zip(&rows) {
         let label = match columns(&role.name) + 2 > LABEL {
             true => role.name.clone(),
             false => format!("  {}", role.name),
         };
-        let share = role.achieved_share();
-        let ink = match share {
+        let ink = match role.achieved_share() {
             Some(share) if share < ACHIEVED => Ink::Warning,
             _ => Ink::Plain,
         };
-        page.line(&label, Ink::Plain, &[(ink, &cells(&figures(role, share)))]);
+        page.line(&label, Ink::Plain, &[(ink, &cells(row, &widths))]);
         if columns(&label) > LABEL {
             page.row("", Ink::Plain, &format!("= {}", role.name));
         }
@@ -51,7 +48,37 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
     }
 }
 
-fn figures(role: &RoleSummary, share: Option<f64>) -> Vec<String> {
+/// The widths of the columns that fit: even ones if their figures leave room for that.
+fn widths(heads: &[&str], rows: &[Vec<String>], room: usize) -> Vec<usize> {
+    let widest = |column: usize, head: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        2 + cells
+            .map(|cell| columns(cell))
+            .fold(columns(head), usize::max)
+    };
+    let narrow = heads.iter().enumerate().map(|(i, head)| widest(i, head));
+    let narrow = narrow.collect::<Vec<_>>();
+    let even = narrow.iter().map(|&width| width.max(WIDTH));
+    let even = even.collect::<Vec<_>>();
+    let mut widths = match even.iter().sum::<usize>() <= room {
+        true => even,
+        false => narrow,
+    };
+    while widths.len() > 1 && widths.iter().sum::<usize>() > room {
+        widths.pop();
+    }
+    widths
+}
+
+fn cells(texts: &[String], widths: &[usize]) -> String {
+    let cell = |(text, width): (&String, &usize)| {
+        let pad = width.saturating_sub(columns(text));
+        " ".repeat(pad) + text
+    };
+    texts.iter().zip(widths).map(cell).collect()
+}
+
+fn figures(role: &RoleSummary) -> Vec<String> {
     let nothing = || "–".to_owned();
     let spread = match (role.events_min, role.events_max) {
         (min, max) if min == max => thousands(min),
@@ -61,7 +88,7 @@ fn figures(role: &RoleSummary, share: Option<f64>) -> Vec<String> {
         thousands(u64::from(role.sessions)),
         rate(role.events_per_s),
         role.asked_per_s.map_or_else(nothing, rate),
-        share.map_or_else(nothing, percent),
+        role.achieved_share().map_or_else(nothing, percent),
         spread,
     ]
 }

@@ -3,6 +3,7 @@
 use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventKind};
+use dyno_core::summary::AgentSummary;
 use dyno_load::{Outage, RunOutcome, TimeRange};
 
 /// How many stalls are told one by one: the longest.
@@ -32,13 +33,21 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
         events.push(of(&range, EventKind::Stall, text));
     }
     for range in longest(&outcome.pauses.frozen) {
-        let text = match outcome.agents.is_empty() {
-            true => "The load generator's process was not woken for {}",
-            false => "A load generator's process was not woken for {}",
-        };
-        events.push(of(&range, EventKind::Frozen, text));
+        let text = format!("{} was not woken for {{}}", process(&outcome.agents));
+        events.push(of(&range, EventKind::Frozen, &text));
     }
     events
+}
+
+/// Whose process stood still at times: the times of all are kept together.
+fn process(agents: &[AgentSummary]) -> String {
+    let frozen = agents.iter().filter(|agent| agent.frozen_s > 0.0);
+    let names = frozen.map(|agent| agent.name.as_str()).collect::<Vec<_>>();
+    match names.is_empty() {
+        true if agents.is_empty() => "The load generator's process".to_owned(),
+        true => "A load generator's process".to_owned(),
+        false => format!("The process of {}", names.join(" or ")),
+    }
 }
 
 /// The silences in which so many events were missed that chance does not explain them.

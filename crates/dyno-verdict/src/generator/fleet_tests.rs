@@ -48,17 +48,34 @@ fn load_generators_on_the_servers_host_count() {
 
 #[test]
 fn one_of_several_that_stood_still_is_not_the_generator_itself() {
-    let found = expect("client-cpu", Doubt, |run| {
-        agents(run, ["here", "here"]);
-        run.events.push(Event {
-            kind: EventKind::Frozen,
-            at_s: 12.2,
-            until_s: Some(13.7),
-            text: String::new(),
-        });
-    });
-    let told = "A load generator stood still 1 time for 1.5 s";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let found = |of: &[usize]| {
+        expect("client-cpu", Doubt, |run| {
+            agents(run, ["here", "here"]);
+            for (agent, name) in summary(run).agents.iter_mut().zip(["gen1", "gen2"]) {
+                agent.name = name.to_owned();
+            }
+            for &agent in of {
+                summary(run).agents[agent].frozen_s = 1.5;
+            }
+            run.events.push(Event {
+                kind: EventKind::Frozen,
+                at_s: 12.2,
+                until_s: Some(13.7),
+                text: String::new(),
+            });
+        })
+    };
+    for (of, told) in [
+        (&[][..], "A load generator stood still 1 time for 1.5 s"),
+        (&[1], "The load generator gen2 stood still 1 time for 1.5 s"),
+        (
+            &[0, 1],
+            "The load generators gen1 and gen2 stood still 1 time",
+        ),
+    ] {
+        let found = found(of);
+        assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    }
 }
 
 #[test]

@@ -295,9 +295,13 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
         ),
     };
     // The record holds the times of all of them together.
-    let who = match view.agents().is_empty() {
-        true => "the generator itself",
-        false => "a load generator",
+    let of_agents = view.agents().iter().filter(|agent| agent.frozen_s > 0.0);
+    let names: Vec<&str> = of_agents.map(|agent| agent.name.as_str()).collect();
+    let who = match names.as_slice() {
+        [] if view.agents().is_empty() => "the generator itself".to_owned(),
+        [] => "a load generator".to_owned(),
+        [one] => format!("the load generator {one}"),
+        several => format!("the load generators {}", several.join(" and ")),
     };
     let said = format!(
         "{who} stood still {} time{} for {} in all, first from {} on, {why}",

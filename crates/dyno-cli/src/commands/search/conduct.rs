@@ -234,7 +234,7 @@ impl<'a> UnderWay<'a> {
         }
         let rates = ground.steps.iter().map(|step| step.events_per_s);
         console::note(&format!(
-            "Closed loop, {} to {} session(s): up to {}/s.",
+            "Closed loop, sessions from {} to {}: up to {}/s.",
             first.sessions,
             last.sessions,
             trial::told(rates.fold(0.0, f64::max).round())
