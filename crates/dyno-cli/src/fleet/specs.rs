@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use dyno_core::plan::{AGENTS_MAX, Division, Drive};
+use dyno_core::plan::{AGENTS_MAX, AgentItem, AgentPlace, Division, Drive, ssh_host};
 use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
@@ -39,21 +39,6 @@ impl Place {
             Some(("ssh", host)) => ssh_host(text, host).map(Self::Ssh),
             _ => Err(format!("'{text}' is neither ssh:HOST nor local")),
         }
-    }
-}
-
-/// A host that may be told to ssh: what begins with a dash would be an option of its.
-fn ssh_host(item: &str, host: &str) -> Result<String, String> {
-    let strange = |c: char| c.is_whitespace() || c.is_control();
-    if host.is_empty() || host.starts_with('-') || host.contains(strange) {
-        return Err(format!("'{item}': ssh:HOST names a host as ssh knows it"));
-    }
-    match host.split_once(':') {
-        // An address of IPv6 has more of them.
-        Some((_, port)) if port.parse::<u16>().is_ok() => Err(format!(
-            "'{item}': a port belongs in ssh's own configuration (~/.ssh/config: Host, Port)"
-        )),
-        _ => Ok(host.to_owned()),
     }
 }
 
@@ -215,20 +200,11 @@ fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
 fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
     let mut specs = Vec::new();
     for item in text.split(',').map(str::trim) {
-        if item.contains([' ', ';']) {
-            return Err(format!("'{item}': separate agents by commas"));
-        }
-        let (place, weight) = match item.rsplit_once('=') {
-            None => (item, 1),
-            Some((place, weight)) => {
-                let weight = weight.parse().ok().filter(|weight| *weight > 0);
-                let why = || format!("'{item}': a weight is a whole number above 0");
-                (place, weight.ok_or_else(why)?)
-            }
-        };
-        match place.split_once(':') {
-            None if join => {
-                let name = AgentName::new(place).map_err(|error| error.to_string())?;
+        let AgentItem { place, weight } = AgentItem::read(item, join)?;
+        let weight = weight.unwrap_or(1);
+        match place {
+            AgentPlace::Joins(name) => {
+                let name = AgentName::new(name).map_err(|error| error.to_string())?;
                 if specs.iter().any(|spec: &Spec| spec.name == name) {
                     return Err(format!("'{name}' is named twice"));
                 }
@@ -238,30 +214,14 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
                     weight,
                 });
             }
-            _ if join => {
-                return Err(format!(
-                    "'{item}': over --bus agents join by themselves, and are called by their names"
-                ));
-            }
-            Some(("local", count)) => {
-                let count = count.parse().ok();
-                let count = count.filter(|count| (1..=AGENTS_MAX).contains(count));
-                let why =
-                    || format!("'{item}': local:N starts N agents on this host, 1 to {AGENTS_MAX}");
-                for _ in 0..count.ok_or_else(why)? {
+            AgentPlace::Local(count) => {
+                for _ in 0..count {
                     add(&mut specs, "local", Place::Local, weight)?;
                 }
             }
-            Some(("ssh", host)) => {
-                let host = ssh_host(item, host)?;
+            AgentPlace::Ssh(host) => {
                 let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
                 add(&mut specs, &name, Place::Ssh(host), weight)?;
-            }
-            _ => {
-                return Err(format!(
-                    "'{item}' is no agent: local:N starts N on this host, ssh:HOST one on another, \
-                     with --bus NAME waits for one that joins; =W after it gives it W parts"
-                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A plan: everything a run needs to know, complete and printable before anything runs, kept with
 //! the run, and enough to run it again. It holds no secret.
 
+mod agents;
 mod division;
 mod drive;
 mod option;
@@ -18,6 +19,7 @@ use crate::redact;
 use crate::target::TargetPlan;
 use drive::{optional_seconds, seconds};
 
+pub use agents::{AgentItem, AgentPlace, ssh_host};
 pub use division::{AGENTS_MAX, Division, DivisionError, Portion, Shard};
 pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role};
 pub use option::{OptionValue, as_object};

@@ -1,6 +1,6 @@
 //! Which load generators there are, as far as the file alone tells.
 
-use dyno_core::plan::AGENTS_MAX;
+use dyno_core::plan::AgentItem;
 
 use super::{Agents, Experiment};
 use crate::error::Problems;
@@ -43,11 +43,13 @@ fn wrong(agents: &Agents) -> Vec<(String, String)> {
         );
     }
     for host in &agents.hosts {
-        if let Some(why) = no_agent(host, agents.bus.is_some()) {
-            add(host, why);
-        } else if host.contains('=') && agents.by.as_deref() == Some("capacity") {
-            let why = "with by = \"capacity\" the shares are measured; leave out =W";
-            add(host, format!("'{host}': {why}"));
+        match AgentItem::read(host, agents.bus.is_some()) {
+            Err(why) => add(host, why),
+            Ok(item) if item.weight.is_some() && agents.by.as_deref() == Some("capacity") => {
+                let why = "with by = \"capacity\" the shares are measured; leave out =W";
+                add(host, format!("'{host}': {why}"));
+            }
+            Ok(_) => {}
         }
     }
     let of_bus = [("bus_key", &agents.bus_key), ("bus_ca", &agents.bus_ca)];
@@ -65,32 +67,6 @@ fn wrong(agents: &Agents) -> Vec<(String, String)> {
         }
     }
     wrong
-}
-
-/// Why a host is no agent, if it is none.
-fn no_agent(host: &str, joins: bool) -> Option<String> {
-    let (place, weight) = host.rsplit_once('=').unwrap_or((host, "1"));
-    if !weight.parse::<u32>().is_ok_and(|weight| weight > 0) {
-        return Some(format!("'{host}': a weight is a whole number above 0"));
-    }
-    let expected = "expected local:N, ssh:HOST, or with `bus` the name of an agent that joins";
-    match place.split_once(':') {
-        None if joins && !place.is_empty() && !place.contains([' ', ',']) => None,
-        Some(("local", count)) if !joins => {
-            let is_one = |count: &usize| (1..=AGENTS_MAX).contains(count);
-            let wrong = !count.parse().is_ok_and(|count| is_one(&count));
-            wrong.then(|| format!("'{host}': local:N has 1 to {AGENTS_MAX} agents"))
-        }
-        Some(("ssh", name)) if !joins => {
-            let strange =
-                name.is_empty() || name.starts_with('-') || name.contains([' ', ',', ';']);
-            strange.then(|| format!("'{host}': ssh:HOST names one host as ssh knows it"))
-        }
-        _ if joins => Some(format!(
-            "'{host}': agents that join a bus are named: expected gen1"
-        )),
-        _ => Some(format!("'{host}' is no agent; {expected}")),
-    }
 }
 
 #[cfg(test)]
