@@ -11,7 +11,7 @@ use dyno_core::plan::{Arrivals, Calibrate, Division, Drive, Plan};
 use dyno_core::record::Fact;
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::coordinator::{
-    Calibration as Calibrates, Coordinator, FleetConfig, Limits, LossPolicy, Report,
+    Calibration as Calibrates, Coordinator, FleetConfig, Limits, Report,
 };
 use dyno_fleet::finding::{Finding, Kind};
 use dyno_fleet::message::PROTOCOL;
@@ -89,13 +89,13 @@ fn conduct(
     let stop = || {
         let revived = revived(&server).map(StopRequest::Graceful);
         let wrong = || signals.wrong.borrow().clone().map(StopRequest::Graceful);
-        let reason = || reason(fleet, ready, &signals, &agents);
+        let reason = || reason(ready, &signals, &agents);
         revived.or_else(wrong).or_else(reason)
     };
     let tell = |event| watcher.take(event);
     let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
     signals.waited_for.store(false, Ordering::Relaxed);
-    let (begun, start, ended) = (watcher.begun, watcher.start, watcher.ended);
+    let (begun, start, ended) = (watcher.begun(), watcher.start, watcher.ended);
     let report = watcher.report.take();
     let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
     let patience = at_once.then_some(Duration::ZERO);
@@ -360,7 +360,6 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
 
 /// Why the run is to end before its time, if it is.
 fn reason(
-    fleet: &Fleet,
     ready: &Ready,
     signals: &Signals,
     agents: &RefCell<Vec<Launched>>,
@@ -388,19 +387,14 @@ fn reason(
     }
     let ended = agents.iter_mut().filter(|agent| !agent.comes_again());
     let mut ended = ended.filter_map(|agent| Some((agent.ended()?, &agent.name)));
-    match fleet.on_loss {
-        LossPolicy::Fail => ended
-            .next()
-            .map(|(how, name)| StopRequest::Graceful(format!("agent {name} has ended ({how})"))),
-        LossPolicy::Degrade => {
-            let mut gone = signals.gone.borrow_mut();
-            let (how, name) = ended.find(|(_, name)| !gone.contains(name))?;
-            gone.push(name.clone());
-            let name = AgentName::new(name).ok()?;
-            Some(StopRequest::Lost(
-                name,
-                format!("its process has ended ({how})"),
-            ))
-        }
+    if !signals.begun.get() {
+        let first = ended.next();
+        return first
+            .map(|(how, name)| StopRequest::Graceful(format!("agent {name} has ended ({how})")));
     }
+    let mut gone = signals.gone.borrow_mut();
+    let (how, name) = ended.find(|(_, name)| !gone.contains(name))?;
+    gone.push(name.clone());
+    let why = format!("its process has ended ({how})");
+    Some(StopRequest::Lost(AgentName::new(name).ok()?, why))
 }

@@ -24,6 +24,8 @@ use crate::console;
 pub struct Signals {
     /// The load has ended, or is to: agents may go.
     pub leaving: Cell<bool>,
+    /// The load has begun.
+    pub begun: Cell<bool>,
     /// Agents are still to come.
     pub waited_for: Arc<AtomicBool>,
     /// Agents that were lost.
@@ -38,6 +40,7 @@ impl Default for Signals {
     fn default() -> Self {
         Self {
             leaving: Cell::new(false),
+            begun: Cell::new(false),
             waited_for: Arc::new(AtomicBool::new(true)),
             lost: RefCell::default(),
             gone: RefCell::default(),
@@ -60,8 +63,6 @@ pub struct Watcher<'a> {
     hellos: BTreeMap<usize, Box<Hello>>,
     /// When the load begins, or began, by the coordinator's clock.
     pub start: Nanos,
-    /// Whether it did.
-    pub begun: bool,
     /// Whether something was found before that keeps it from beginning.
     refused: bool,
     /// The interval that is told next, and those that came before it.
@@ -95,7 +96,6 @@ impl<'a> Watcher<'a> {
             signals,
             hellos: BTreeMap::new(),
             start: 0,
-            begun: false,
             refused: false,
             next: 0,
             early: BTreeMap::new(),
@@ -105,12 +105,17 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    /// Whether the load has begun.
+    pub fn begun(&self) -> bool {
+        self.signals.begun.get()
+    }
+
     /// Takes it.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Phase(Phase::Armed { start, .. }) => self.start = start,
             Event::Phase(Phase::Running) => {
-                self.begun = true;
+                self.signals.begun.set(true);
                 let measured = self.start + self.measured_after;
                 (self.observer)(Progress::Started { measured });
             }
@@ -135,13 +140,13 @@ impl<'a> Watcher<'a> {
                     self.signals.lost.borrow_mut().push(agent.to_string());
                 }
                 // Why a run does not begin is told by its error.
-                let is_error = finding.outcome == Outcome::Refuse && !self.begun;
+                let is_error = finding.outcome == Outcome::Refuse && !self.begun();
                 let is_told = is_error && !std::mem::replace(&mut self.refused, true);
                 if finding.outcome != Outcome::Pass && !is_told && !self.quiet {
                     console::note(&format!("warning: {}", finding.evidence));
                 }
             }
-            Event::Interval(merged) if merged.complete && self.begun => {
+            Event::Interval(merged) if merged.complete && self.begun() => {
                 self.ended = self.ended.max(merged.interval.end);
                 self.early.insert(merged.index, merged.interval);
                 while let Some(interval) = self.early.remove(&self.next) {
