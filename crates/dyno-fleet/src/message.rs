@@ -355,6 +355,15 @@ pub enum MessageError {
         /// The version that it names.
         theirs: u32,
     },
+    /// The bus acknowledges a record, and whoever sent that had the answer sent here.
+    #[error(
+        "on {subject} stood an acknowledgement of the bus: another client had it sent there, \
+         which is not to be believed of the agent of that name"
+    )]
+    Acknowledgement {
+        /// Where it stood.
+        subject: String,
+    },
     /// It is not what the protocol says.
     #[error("a message on {subject} makes no sense: {why}")]
     Malformed {
@@ -418,6 +427,10 @@ impl Message {
             // That of another version may be anything but its version.
             Err(error) => {
                 bounds::check_version(subject, wire::version(&json))?;
+                if wire::is_acknowledgement(&json) {
+                    let subject = subject.to_string();
+                    return Err(MessageError::Acknowledgement { subject });
+                }
                 return Err(malformed(error.to_string()));
             }
         };

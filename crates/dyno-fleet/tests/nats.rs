@@ -15,6 +15,7 @@ use dyno_fleet::agent::{Exit, Kept};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::bus::{Bus as _, BusError, Incoming};
 use dyno_fleet::finding::Kind;
+use dyno_fleet::message::{Message, MessageError};
 use dyno_fleet::names::{AgentName, Channel, RunId, Subject};
 use dyno_fleet::server::Server;
 
@@ -201,6 +202,60 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
             .any(|text| text.to_lowercase().contains("permissions violation")),
         "{complaints:?}"
     );
+}
+
+/// The bus acknowledges a record where its sender says, with rights of its own: an agent could have
+/// it send orders that the agent may not give.
+#[test]
+fn what_an_agent_has_the_bus_answer_does_no_harm() {
+    use async_nats::{ConnectOptions, jetstream};
+    let names = names(2);
+    let server = start("r9", &names);
+    let mut coordinator = leader(&server, "r9");
+    let connect = |key: &Secret| {
+        let options = ConnectOptions::with_nkey(key.expose().to_owned());
+        options.connect(server.address().to_string())
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let agent = connect(server.agent_key(&names[0]).unwrap()).await.unwrap();
+        for answer in [
+            "$JS.API.STREAM.PURGE.DYNO_r9",
+            "$JS.API.STREAM.DELETE.DYNO_r9",
+            "$JS.API.STREAM.MSG.DELETE.DYNO_r9",
+            "$JS.API.CONSUMER.DELETE.DYNO_r9.coordinator",
+            "dyno.r9.hb.gen2",
+        ] {
+            let own = "dyno.r9.iv.gen1".to_owned();
+            let sent = agent.publish_with_reply(own, answer.to_owned(), "record".into());
+            sent.await.unwrap();
+        }
+        agent.flush().await.unwrap();
+    });
+    let told = heard(&mut coordinator, Duration::from_secs(2));
+    let strange: Vec<_> = (told.iter())
+        .filter_map(|incoming| match incoming {
+            Incoming::Message { subject, bytes } if subject.agent == names[1] => {
+                Some(Message::decode(subject, bytes).unwrap_err())
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(
+        matches!(strange[..], [MessageError::Acknowledgement { .. }]),
+        "{told:?}"
+    );
+    // All five are there to be read, and not even the coordinator can throw a record away.
+    assert_eq!(told.len(), 6, "{told:?}");
+    runtime.block_on(async {
+        let client = connect(server.coordinator_key()).await.unwrap();
+        let stream = jetstream::new(client).get_stream("DYNO_r9").await.unwrap();
+        stream.purge().await.unwrap_err();
+        stream.delete_message(1).await.unwrap_err();
+    });
 }
 
 #[test]

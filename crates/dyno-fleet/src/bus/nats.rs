@@ -336,6 +336,10 @@ impl Worker {
                 max_age: STREAM_AGE,
                 max_bytes: STREAM_BYTES_MAX,
                 duplicate_window: DUPLICATES,
+                // The bus acknowledges a record where its sender says, with rights of its own: an
+                // agent could have it ask for this.
+                deny_purge: true,
+                deny_delete: true,
                 ..stream::Config::default()
             })
             .await;

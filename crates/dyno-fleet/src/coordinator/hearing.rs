@@ -6,7 +6,7 @@ use dyno_core::finding::Outcome;
 use super::member::Total;
 use super::{Coordinator, Event, LossPolicy, Output, Phase};
 use crate::clock::Exchange;
-use crate::finding::Kind;
+use crate::finding::{Finding, Kind};
 use crate::merge::{Rejected, fits};
 use crate::message::{
     Body, Build, Echo, End, Hello, Message, MessageError, Order, Pulse, Record, Stage, Task, short,
@@ -34,6 +34,16 @@ impl Coordinator {
 
     /// What cannot be read is told once of each agent.
     fn strange(&mut self, member: usize, error: &MessageError, now: Nanos) {
+        if let MessageError::Acknowledgement { .. } = error {
+            // Whoever it was, it is not this agent.
+            let known =
+                |finding: &Finding| finding.kind == Kind::Malformed && finding.agent.is_none();
+            if !self.findings.iter().any(known) {
+                let evidence = error.to_string();
+                self.find(Finding::of_run(Kind::Malformed, Outcome::Doubt, evidence));
+            }
+            return;
+        }
         self.members[member].strange += 1;
         if self.members[member].strange > 1 {
             return;

@@ -252,10 +252,20 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
     bench.pass(2 * SECOND);
     bench.record(1, 6, None);
     bench.record(2, 11, Some(End::Completed));
+    // What the bus answers to somebody else, who had it sent here.
+    let answer = br#"{"stream":"DYNO_r1","seq":7}"#;
+    bench
+        .coordinator
+        .receive(&subject(Channel::Pulse), answer, bench.now);
+    bench
+        .coordinator
+        .receive(&subject(Channel::Intervals), answer, bench.now);
     let report = bench.end();
     assert_eq!(report.failed, None);
     assert_eq!(report.total.counters.events, 11);
-    assert_eq!(bench.kinds(), [Kind::Malformed]);
+    assert_eq!(bench.kinds(), [Kind::Malformed; 2]);
+    assert!(bench.findings[0].agent.is_some());
+    assert_eq!(bench.findings[1].agent, None);
 }
 
 #[test]

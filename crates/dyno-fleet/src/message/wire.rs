@@ -57,3 +57,10 @@ pub(super) fn version(json: &[u8]) -> Option<u32> {
     let outline: Result<Outline, _> = serde_json::from_slice(json);
     outline.ok().map(|outline| outline.v)
 }
+
+/// Whether it is what JetStream answers to who has it keep a message.
+pub(super) fn is_acknowledgement(json: &[u8]) -> bool {
+    let json: Result<serde_json::Value, _> = serde_json::from_slice(json);
+    let has = |name: &str| json.as_ref().is_ok_and(|json| json.get(name).is_some());
+    has("stream") && has("seq")
+}
