@@ -211,6 +211,11 @@ impl Push {
                 "it answered with status 401" | "it answered with status 403" => {
                     format!("; headers are taken from ${HEADERS}")
                 }
+                "it answered with status 404" => {
+                    "; is the path right? Prometheus needs --web.enable-otlp-receiver (version 3), \
+                     and then the URL http://HOST:9090/api/v1/otlp"
+                        .to_owned()
+                }
                 _ => String::new(),
             };
             console::note(&format!(

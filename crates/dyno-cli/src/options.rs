@@ -289,7 +289,8 @@ fn unknown(
         .map(|known| {
             let plain = known.replace('_', "-");
             // What somebody began to type is meant more surely than what is spelt alike.
-            let distance = match typed.len() > 2 && plain.starts_with(&typed) {
+            let is_part = plain.starts_with(&typed) || plain.ends_with(&format!("-{typed}"));
+            let distance = match typed.len() > 2 && is_part {
                 true => 0,
                 false => strsim::osa_distance(&plain, &typed),
             };
@@ -467,6 +468,7 @@ mod tests {
         };
         assert!(message("wl --table-sise=1").contains("did you mean --table-size"));
         assert!(message("wl --session=1").contains("did you mean --sessions"));
+        assert!(message("wl --profile").contains("did you mean --cpu-profile"));
         assert!(message("wl --zzzzzz").contains("see --help"));
         assert!(message("wl --quiet=1").contains("takes no value"));
         assert!(message("wl --sessions").contains("needs a value"));

@@ -27,6 +27,8 @@ const WORKER_BUSY: f64 = 0.9;
 const HOST_BUSY: f64 = 0.95;
 /// Of the offered rate, from which it counts as reached.
 const REACHED: f64 = 0.98;
+/// Of the measurement, from which on a generator that stood still kept events waiting.
+const FROZEN: f64 = 0.05;
 /// Seconds; shorter ones are no measurement that anything limits.
 const FIGURE_MIN_S: f64 = 0.5;
 
@@ -86,7 +88,8 @@ pub fn summarise(
     let mut summary = figures(subject, outcome, client, intervals);
     summary.endpoints = endpoints(ready, outcome);
     summary.machine = crate::workload::machine(ready, outcome, summary.measured_s);
-    summary.limits = limits(&summary, start);
+    let frozen_ns: Nanos = outcome.pauses.frozen.iter().map(TimeRange::length_ns).sum();
+    summary.limits = limits(&summary, start, frozen_ns as f64 / 1e9);
     summary.warnings = warnings(&summary, &ready.job.drive.own(), outcome);
     summary
 }
@@ -379,7 +382,7 @@ fn frozen_ns(outcome: &RunOutcome) -> Nanos {
 }
 
 /// What limits the figure, as far as it can be seen from here.
-fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
+fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.family.is_some_and(Family::is_embedded);
     let client = summary.client.as_ref();
@@ -413,11 +416,17 @@ fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
         && open.achieved_per_s < open.offered_per_s * REACHED
         && open.backlog > 0
     {
-        limits.push(format!(
-            "The target or the number of sessions: {:.0} of {:.0} events per second were \
-             served, and {} were waiting at the end.",
+        let served = format!(
+            "{:.0} of {:.0} events per second were served, and {} were waiting at the end.",
             open.achieved_per_s, open.offered_per_s, open.backlog
-        ));
+        );
+        limits.push(match frozen_s >= summary.measured_s * FROZEN {
+            true => format!(
+                "The load generator, which stood still for {frozen_s:.1} s of {:.1} s: {served}",
+                summary.measured_s
+            ),
+            false => format!("The target or the number of sessions: {served}"),
+        });
     }
     limits
 }

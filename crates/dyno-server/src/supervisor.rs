@@ -165,6 +165,12 @@ pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> R
     let log = fs::File::create(&path).on("write", &path)?;
     let mut supervisor = Command::new(&command.program);
     supervisor.args(&command.arguments).arg(folder.path());
+    if !launch.inherits {
+        // It lives as long as the server: what the user's variables hold is not for so long.
+        supervisor
+            .env_clear()
+            .envs(launch.environment.iter().cloned());
+    }
     supervisor
         .stdout(Stdio::null())
         .stderr(log)

@@ -117,7 +117,7 @@ fn ceiling(view: &View) -> Made {
         None => "with no server behind it",
     };
     let other = match view.drive() {
-        Some(drive) if drive.workers != calibration.workers => format!(
+        Some(drive) if drive.workers != calibration.workers && view.agents().is_empty() => format!(
             ", which was measured with {} worker{} instead of {}",
             calibration.workers,
             text::plural(calibration.workers.into()),

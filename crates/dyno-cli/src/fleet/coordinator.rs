@@ -100,6 +100,8 @@ fn conduct(
     let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
     let patience = at_once.then_some(Duration::ZERO);
     Launched::end_all(&mut agents.borrow_mut(), patience);
+    // Those of agents of this host that were killed.
+    dyno_run::scratch::sweep(&std::env::temp_dir());
     drop(bus); // Before its server, or its last messages would wait in vain.
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;

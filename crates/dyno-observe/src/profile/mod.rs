@@ -339,9 +339,10 @@ impl Work {
             };
             for ((process, _), found) in groups.iter().zip(found) {
                 let cut = part.cut(span, &found, is_cut);
+                let why = no_samples(*process, cut.as_deref());
                 match self.profile(*process, found, cut, &mut profiled.facts) {
                     Some(profile) => profiled.profiles.push(profile),
-                    None => self.gap(*process, no_samples(*process)),
+                    None => self.gap(*process, why),
                 }
             }
         }
@@ -464,11 +465,15 @@ fn frequency_hz(length: Option<Duration>, cpus: u64) -> u32 {
     most.clamp(1, FREQUENCY_HZ.into()) as u32
 }
 
-fn no_samples(process: ProfiledProcess) -> String {
-    format!(
-        "perf took no sample of the {} within the measurement, in which it used no CPU time",
-        process.name()
-    )
+fn no_samples(process: ProfiledProcess, cut: Option<&str>) -> String {
+    let name = process.name();
+    match cut {
+        // What it does not cover is not known to be idle.
+        Some(cut) => format!("the recording has no sample of the {name}: {cut}"),
+        None => format!(
+            "perf took no sample of the {name} within the measurement, in which it used no CPU time"
+        ),
+    }
 }
 
 /// The threads of this process but for those that end at once: a perf that watches single threads

@@ -140,7 +140,13 @@ fn memory(page: &mut Page, view: &View<'_>) {
 
 /// Whether Dyno itself had room.
 fn generator(page: &mut Page, view: &View<'_>) {
-    page.section(view, "generator", "Load generator");
+    let agents = (view.run.summary.as_ref()).is_some_and(|one| !one.agents.is_empty());
+    let title = if agents {
+        "Coordinator"
+    } else {
+        "Load generator"
+    };
+    page.section(view, "generator", title);
     let workers: Vec<(String, String)> = devices(view, "client.worker")
         .into_iter()
         .map(|n| (format!("client.worker[{n}].cpu"), format!("worker {n}")))
@@ -148,7 +154,13 @@ fn generator(page: &mut Page, view: &View<'_>) {
     let whole = Plot {
         id: "client-cpu",
         title: "CPU of Dyno",
-        about: "CPU seconds that Dyno used per second, its observers included.",
+        about: match agents {
+            true => {
+                "CPU seconds that the coordinator used per second, its observers included: \
+                 those of the load generators stand in their table."
+            }
+            false => "CPU seconds that Dyno used per second, its observers included.",
+        },
         axis: "CPU",
         lines: &[
             ("client.cpu.user", "user", 0),
@@ -173,7 +185,13 @@ fn generator(page: &mut Page, view: &View<'_>) {
         size: "short",
         ..PLAIN
     };
-    pair(page, view, &whole, &each);
+    match agents {
+        // The workers are the load generators'.
+        true => {
+            plot(page, view, &whole);
+        }
+        false => pair(page, view, &whole, &each),
+    }
     let observer = Plot {
         id: "observer",
         title: "What observing took",

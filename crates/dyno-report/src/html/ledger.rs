@@ -106,7 +106,9 @@ fn shares(page: &mut Page, view: &View<'_>) {
             number::thousands(endpoint.queries)
         );
     }
-    for (worker, events) in by_worker(view) {
+    // What each of several load generators did stands in a table of its own.
+    let alone = summary.agents.is_empty();
+    for (worker, events) in by_worker(view).into_iter().filter(|_| alone) {
         put!(
             page,
             "<dt>Events of worker {worker}</dt><dd>{}</dd>",

@@ -81,13 +81,17 @@ fn lead(view: &View<'_>) -> String {
     let mut parts = vec![head.target.url.clone()];
     if let Some(drive) = &head.drive {
         let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
+        let agents = view.run.summary.as_ref().map_or(0, |one| one.agents.len());
         parts.push(format!(
-            "{} on {}",
+            "{} {}",
             match drive.session_schedule() {
                 Some(schedule) => format!("{} sessions", schedule.short()),
                 None => count(sessions, "session"),
             },
-            count(workers, "worker")
+            match agents as u64 {
+                0 => format!("on {}", count(workers, "worker")),
+                agents => format!("of {}", count(agents, "load generator")),
+            }
         ));
         parts.push(match &drive.open_loop {
             None if view.is_open() => "open loop, its rate not told".to_owned(),

@@ -34,7 +34,10 @@ fn plan(page: &mut Page, view: &View<'_>) {
         "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3><dl class=\"facts\">"
     );
     match &head.drive {
-        Some(drive) => drive_facts(page, drive),
+        Some(drive) => {
+            let agents = (view.run.summary.as_ref()).is_some_and(|one| !one.agents.is_empty());
+            drive_facts(page, drive, agents);
+        }
         None => put!(
             page,
             "<dt>Drive</dt><dd>not on record: an imported log does not tell</dd>"
@@ -94,7 +97,7 @@ fn fact(page: &mut Page, name: &str, value: &str) {
     put!(page, "<dt>{}</dt><dd>{}</dd>", Text(name), Text(value));
 }
 
-fn drive_facts(page: &mut Page, drive: &Drive) {
+fn drive_facts(page: &mut Page, drive: &Drive, agents: bool) {
     let seconds = |duration: std::time::Duration| number::length(duration.as_secs_f64());
     fact(page, "Sessions", &number::thousands(drive.sessions.into()));
     if let Some(shard) = &drive.shard {
@@ -104,7 +107,15 @@ fn drive_facts(page: &mut Page, drive: &Drive) {
     if let Some(schedule) = drive.session_schedule() {
         fact(page, "Sessions over time", &schedule.to_string());
     }
-    fact(page, "Workers", &number::thousands(drive.workers.into()));
+    let workers = number::thousands(drive.workers.into());
+    match agents {
+        true => fact(
+            page,
+            "Workers, at most",
+            &format!("{workers} of each load generator"),
+        ),
+        false => fact(page, "Workers", &workers),
+    }
     fact(
         page,
         "Time",

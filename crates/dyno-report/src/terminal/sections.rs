@@ -72,8 +72,10 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     let mut load = sessions(drive);
     // What another tool printed tells neither of workers nor always of a seed.
     let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
-    if own {
-        load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
+    match run.agents.len() as u64 {
+        0 if own => load += &format!(" on {}", count_of(u64::from(drive.workers), "worker")),
+        0 => {}
+        agents => load += &format!(" of {}", count_of(agents, "load generator")),
     }
     if let Some(shard) = &drive.shard {
         load += &format!(", load generator {} of {}", shard.number, shard.of);

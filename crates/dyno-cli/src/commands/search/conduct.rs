@@ -1,6 +1,7 @@
 //! The search itself: trial after trial, as the state machine of [`dyno_stats::search`] asks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Error, Result};
 use dyno_core::Clock;
@@ -21,6 +22,9 @@ use crate::settings::usage;
 
 /// Loads that a search tries, about: in simulated ones some thirty votes of seven to a load.
 const LOADS: usize = 8;
+/// What a trial takes longer with agents of its own, which are started, asked for their clocks and
+/// ended, about.
+const AGENTS_BEGIN: Duration = Duration::from_secs(3);
 /// Fewer late events than so many, in a trial that just keeps the promise, are a matter of chance.
 const LATE_FEW: f64 = 5.0;
 
@@ -211,14 +215,22 @@ impl<'a> UnderWay<'a> {
         let confirming = goal.confirm.as_ref().map_or(0, |confirm| confirm.trials);
         // Half of the votes and one settle most loads.
         let trials = LOADS * (votes / 2 + 1) + confirming;
-        let each = goal.trial_duration + self.ask.settle;
+        let begins = match self.ask.parsed.has("agents") {
+            true => AGENTS_BEGIN,
+            false => Duration::ZERO,
+        };
+        let each = goal.trial_duration + self.ask.settle + begins;
         let what = match self.ask.promise.of {
             Searched::Rate => "rate",
             Searched::Sessions => "number of sessions",
         };
+        let by = match self.ask.parsed.value("agents") {
+            Some(agents) => format!(" with the load generators {agents}"),
+            None => String::new(),
+        };
         console::note(&format!(
-            "Searching the highest {what} that keeps {}: some {trials} trials of {}, in all about \
-             {}.",
+            "Searching the highest {what} that keeps {}{by}: some {trials} trials of {}, in all \
+             about {}.",
             self.ask.promise,
             human_seconds(each.as_secs_f64()),
             human_seconds(each.as_secs_f64() * trials as f64)
