@@ -38,7 +38,10 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     let Started { run, agents, nats } = start(&lab, &database, "60s", "");
     signal(agents[1], libc::SIGKILL);
     let ended = run.finish(LIMIT).failure(1);
-    has(&ended, &["agent local2 has ended (signal: 9"]);
+    has(
+        &ended,
+        &["local2 was lost: its process has ended (signal: 9"],
+    );
     wait_for_end(&agents, Duration::from_secs(10));
     wait_for_end(&nats, Duration::from_secs(10));
     // What was measured before is kept, and refused.
@@ -46,8 +49,18 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     assert!(run["totals"]["events"].as_u64().unwrap() > 0);
     let (outcome, evidence) = agents_check(&run);
     assert_eq!(outcome, "refuse");
-    assert!(evidence.contains("local2"), "{evidence}");
+    assert!(
+        evidence.to_lowercase().contains("local2 was lost"),
+        "{evidence}"
+    );
+    assert_eq!(run["agents"][1]["lost"], true);
+    assert_eq!(run["agent_findings"][0]["kind"], "agent-lost");
     assert_eq!(run["verdict"], "refused");
+    // Nor is a folder left of the one that was killed.
+    let folder = format!("dyno-{}-", agents[1]);
+    let names = std::fs::read_dir(std::env::temp_dir()).unwrap();
+    let mut names = names.map(|one| one.unwrap().file_name().to_string_lossy().into_owned());
+    assert!(!names.any(|name| name.starts_with(&folder)));
 }
 
 #[test]
