@@ -39,6 +39,7 @@ impl Source for Steady {
             line: LINE,
             abilities: Vec::new(),
             schema: String::new(),
+            remarks: &[],
             notes: Vec::new(),
         })
     }

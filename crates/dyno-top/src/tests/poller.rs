@@ -83,6 +83,7 @@ impl Source for Scripted {
             line: &[],
             abilities: vec![("schema", Err("the schema is off".to_owned()))],
             schema: "public".to_owned(),
+            remarks: &[],
             notes: Vec::new(),
         })
     }
