@@ -168,7 +168,7 @@ fn object(state: &State, silent: Option<&str>) -> String {
 }
 
 /// To six digits: more is noise of the division by the interval.
-fn rounded(number: f64) -> f64 {
+pub fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 

@@ -155,7 +155,8 @@ pub(super) const CONNECTIONS: Screen = Screen {
                 "performance_schema",
                 "SELECT ATTR_VALUE AS program, COUNT(*) AS sessions \
                  FROM performance_schema.session_connect_attrs \
-                 WHERE ATTR_NAME = 'program_name' GROUP BY ATTR_VALUE \
+                 WHERE ATTR_NAME = 'program_name' \
+                 AND PROCESSLIST_ID <> CONNECTION_ID() GROUP BY ATTR_VALUE \
                  ORDER BY sessions DESC LIMIT 50",
             )
             .or_advise(READ_SCHEMA)],

@@ -59,7 +59,7 @@ const SCREENS: &[Screen] = &[
             P99,
             MAX,
             ERRORS,
-            Figure::text("last interval", "age").if_any(),
+            Figure::text("last figures", "age").if_any(),
             SESSIONS,
             Figure::count("backlog", "backlog"),
         ],
