@@ -12,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor;
 use ratatui::crossterm::event::{self, Event};
@@ -20,6 +19,8 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::{Rect, Size};
+use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use crate::draw::{Look, draw};
 use crate::keys as meaning;
@@ -29,6 +30,8 @@ use crate::state::{Effect, State};
 
 /// How long keys are waited for before it is looked what else there is.
 const LOOK: Duration = Duration::from_millis(50);
+/// The largest area that is drawn. A terminal may claim any size, and each cell takes memory.
+const AREA_MAX: Size = Size::new(1_000, 500);
 /// How often is drawn where nothing changes but the time.
 const REDRAW_NS: u64 = 500_000_000;
 
@@ -72,10 +75,24 @@ pub fn screen(poller: &Poller, how: &Screen<'_>) -> Result<(), TopError> {
     let taken = Taken::take()?;
     let keys = keys()?;
     // Not dropped: it would speak of a cursor that it cannot show, on a terminal that is gone.
-    let mut terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?);
+    let size = ratatui::crossterm::terminal::size()?;
+    let viewport = Viewport::Fixed(drawn_area(size.into()));
+    let out = CrosstermBackend::new(io::stdout());
+    let options = TerminalOptions { viewport };
+    let mut terminal = ManuallyDrop::new(Terminal::with_options(out, options)?);
     let ended = watch(poller, how, &mut state, (&mut terminal, &keys), &taken);
     drop(taken);
     ended
+}
+
+/// What is drawn of a terminal of this size.
+fn drawn_area(size: Size) -> Rect {
+    Rect::new(
+        0,
+        0,
+        size.width.min(AREA_MAX.width),
+        size.height.min(AREA_MAX.height),
+    )
 }
 
 /// What the keyboard and the terminal's size tell, as it comes.
@@ -153,6 +170,10 @@ fn watch(
                 now,
                 unanswered: poller.unanswered_for(),
             };
+            let area = drawn_area(terminal.size()?);
+            if area != terminal.get_frame().area() {
+                terminal.resize(area)?;
+            }
             terminal.draw(|frame| {
                 let area = frame.area();
                 draw(frame.buffer_mut(), area, state, &look);
@@ -241,4 +262,18 @@ fn give_back() {
     let _ = execute!(out, LeaveAlternateScreen, cursor::Show);
     let _ = disable_raw_mode();
     let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_size_a_terminal_claims_little_is_drawn() {
+        assert_eq!(drawn_area(Size::new(80, 24)), Rect::new(0, 0, 80, 24));
+        for huge in [Size::new(u16::MAX, u16::MAX), Size::new(20_000, 20_000)] {
+            assert_eq!(drawn_area(huge), Rect::new(0, 0, 1_000, 500));
+        }
+        assert_eq!(drawn_area(Size::new(9_000, 1)), Rect::new(0, 0, 1_000, 1));
+    }
 }

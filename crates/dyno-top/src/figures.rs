@@ -135,7 +135,9 @@ pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> C
     };
     let made = match figure.take {
         Take::Now => Some(value),
-        Take::Rate => {
+        Take::Limit => (value > 0.0).then_some(value),
+        Take::Others => Some((value - 1.0).max(0.0)),
+        Take::Rate | Take::SlowRate => {
             let seconds = before.map(|(_, seconds)| seconds);
             let seconds = seconds.filter(|seconds| *seconds > 0.0);
             difference(figure.from).zip(seconds).map(|(d, s)| d / s)

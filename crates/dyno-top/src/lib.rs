@@ -16,6 +16,7 @@ mod mask;
 mod poll;
 mod profile;
 mod rates;
+mod slow;
 mod source;
 pub mod sources;
 mod state;

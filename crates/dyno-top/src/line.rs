@@ -156,7 +156,7 @@ fn object(state: &State, silent: Option<&str>) -> String {
                 let value = match state.figure(figure) {
                     Cell::Absent => Value::Null,
                     Cell::Text(text) => json!(text),
-                    Cell::Number(number) => json!(number),
+                    Cell::Number(number) => json!(rounded(number)),
                 };
                 (name(figure), value)
             });
@@ -165,6 +165,11 @@ fn object(state: &State, silent: Option<&str>) -> String {
     }
     let text = Value::Object(object).to_string();
     format!("{}\n", visible::json(&text))
+}
+
+/// To six digits: more is noise of the division by the interval.
+pub fn rounded(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
 }
 
 /// A figure's name for programs: its title with its unit.

@@ -349,7 +349,12 @@ impl Asker {
                     answer = Some(Arc::new(told));
                     break;
                 }
-                Err(Trouble::Refused(why)) if !ask.advice.is_empty() => way.notes.push(why),
+                // Several ways may be refused for the same reason.
+                Err(Trouble::Refused(why)) if !ask.advice.is_empty() => {
+                    if !way.notes.contains(&why) {
+                        way.notes.push(why);
+                    }
+                }
                 Err(lost) if lost.is_lost() => return Err(lost),
                 Err(why) => silent = Some(why.to_string()),
             }

@@ -20,8 +20,14 @@ pub enum Kind {
 pub enum Take {
     /// The value as it is.
     Now,
+    /// The value as it is; 0 stands for no limit.
+    Limit,
+    /// A number of sessions without Dyno's own.
+    Others,
     /// A counter: its difference per second.
     Rate,
+    /// The same of a counter that its source refreshes every few seconds: see [`crate::slow`].
+    SlowRate,
     /// The difference of one counter for each of another: a mean over the interval.
     Per(&'static str),
     /// One less that: the share that was not so.
@@ -44,6 +50,8 @@ pub struct Figure {
     pub scale: f64,
     /// Text of a statement, whose literals are nobody's business.
     pub masked: bool,
+    /// Left out while there is nothing to tell.
+    pub sparse: bool,
 }
 
 impl Figure {
@@ -56,6 +64,15 @@ impl Figure {
             take: Take::Now,
             scale: 1.0,
             masked: false,
+            sparse: false,
+        }
+    }
+
+    /// The same, left out while there is nothing to tell.
+    pub const fn if_any(self) -> Self {
+        Self {
+            sparse: true,
+            ..self
         }
     }
 
@@ -75,6 +92,22 @@ impl Figure {
     /// A number of things.
     pub const fn count(title: &'static str, from: &'static str) -> Self {
         Self::new(title, from, Kind::Count)
+    }
+
+    /// A number of things at most, where 0 stands for no limit.
+    pub const fn limit(title: &'static str, from: &'static str) -> Self {
+        Self {
+            take: Take::Limit,
+            ..Self::count(title, from)
+        }
+    }
+
+    /// A number of sessions, of which one is Dyno's own.
+    pub const fn others(title: &'static str, from: &'static str) -> Self {
+        Self {
+            take: Take::Others,
+            ..Self::count(title, from)
+        }
     }
 
     /// Bytes.
@@ -102,6 +135,14 @@ impl Figure {
     pub const fn byte_rate(title: &'static str, from: &'static str) -> Self {
         Self {
             take: Take::Rate,
+            ..Self::bytes(title, from)
+        }
+    }
+
+    /// The same of a counter that is refreshed every few seconds only.
+    pub const fn slow_byte_rate(title: &'static str, from: &'static str) -> Self {
+        Self {
+            take: Take::SlowRate,
             ..Self::bytes(title, from)
         }
     }
@@ -238,6 +279,8 @@ pub enum Latencies {
         count: &'static str,
         /// The bound's unit in seconds.
         scale: f64,
+        /// Whether a bucket is a whole decade.
+        coarse: bool,
     },
     /// A counter in each of these columns, with the bucket's upper bound in seconds.
     Columns {
@@ -249,6 +292,29 @@ pub enum Latencies {
     /// Rows `at`, `bound` (seconds) and `count` of intervals that have ended since the last
     /// answer.
     Intervals(Ask),
+}
+
+impl Latencies {
+    /// Whether there are bounds at powers of ten, and hardly any between them: ProxySQL's halves
+    /// of a decade are no thirds.
+    pub fn are_coarse(&self) -> bool {
+        match self {
+            Self::Buckets { coarse, .. } => *coarse,
+            Self::Columns { .. } => true,
+            Self::Absent(_) | Self::Intervals(_) => false,
+        }
+    }
+}
+
+/// What is said on a screen while a figure is more than 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remark {
+    /// The screen's title.
+    pub screen: &'static str,
+    /// The figure.
+    pub figure: Figure,
+    /// The words, with `{}` for it.
+    pub words: &'static str,
 }
 
 /// What there is to ask of a source that is open.
@@ -268,6 +334,8 @@ pub struct Profile {
     pub abilities: Vec<(&'static str, Result<(), String>)>,
     /// What stands for `{schema}` in questions.
     pub schema: String,
+    /// What is said while figures give reason to.
+    pub remarks: &'static [Remark],
     /// Privileges and the like that are missing, for the user.
     pub notes: Vec<String>,
 }

@@ -59,7 +59,8 @@ fn clean(cell: Cell, masked: bool) -> Cell {
     Cell::Text(visible::text(&line).into_owned())
 }
 
-fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
+/// What tells a row from the others.
+pub fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
     let parts = table.key.iter();
     let part = |names: &&str| row.first(names).unwrap_or_default().to_owned();
     parts.map(part).collect()

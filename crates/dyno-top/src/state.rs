@@ -13,6 +13,7 @@ use crate::keys::Action;
 use crate::poll::{Answered, Snapshot, Told};
 use crate::profile::{Figure, Kind, Profile, Screen, Table};
 use crate::rates::{Shown, order, shown};
+use crate::slow::Slow;
 use crate::source::Answer;
 
 /// The intervals that `+` and `-` step through.
@@ -66,6 +67,7 @@ pub struct View {
     pub refused: bool,
     now: Option<(Nanos, Arc<Answer>)>,
     before: Option<(Nanos, Arc<Answer>)>,
+    slow: Slow,
 }
 
 /// What is shown.
@@ -193,6 +195,19 @@ impl State {
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let all = self.profile.notes.iter().chain(&self.notes);
         all.map(String::as_str)
+    }
+
+    /// What the figures give reason to say on the screen that is seen.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let title = self.seen().map(|screen| screen.title);
+        let remarks = self.profile.remarks.iter();
+        let here = remarks.filter(move |remark| Some(remark.screen) == title);
+        here.filter_map(|remark| {
+            let cell = self.figure(&remark.figure);
+            cell.number().filter(|number| *number > 0.0)?;
+            let value = format::cell(remark.figure.kind, &cell);
+            Some(remark.words.replace("{}", &value))
+        })
     }
 
     /// A figure of the last snapshot.
@@ -335,12 +350,15 @@ impl View {
         let before = self.before.as_ref();
         let before = before.map(|(at, answer)| (answer.as_ref(), seconds(*at, answered.at)));
         self.shown = shown(table, &answer, before);
+        self.slow
+            .hold(table, &answer, answered.at, &mut self.shown.rows);
         self.offset = self.offset.min(self.shown.rows.len().saturating_sub(1));
     }
 
     fn forget(&mut self) {
         (self.now, self.before) = (None, None);
         self.shown = Shown::default();
+        self.slow = Slow::default();
     }
 
     /// Whether an answer has come.

@@ -1,5 +1,7 @@
 //! Latencies over time: the darker a cell, the more operations took so long.
 
+use std::ops::Range;
+
 use dyno_core::units::human_seconds;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,7 +20,7 @@ const COLOURS: [u8; 4] = [31, 71, 178, 160];
 const HEIGHT_MIN: u16 = 4;
 
 /// Draws the strip; answers the lines it took.
-pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, look: &Look) -> u16 {
+pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, coarse: bool, look: &Look) -> u16 {
     if let Some(why) = strip.why_absent() {
         let lines = wrapped(&format!("No latencies over time: {why}"), area.width);
         let used = (lines.len() as u16).min(area.height);
@@ -40,17 +42,18 @@ pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, look: &Look) -> u16 
     );
     // Neighbouring rows share a line where there are too few lines, and fast ones and slow ones
     // that nothing took are not shown.
-    let (lowest, highest) = used_rows(strip);
-    let rows = highest - lowest + 1;
-    let per_line = rows.div_ceil(usize::from(area.height - 1));
-    let lines = rows.div_ceil(per_line);
+    let rows = used_rows(strip, coarse);
+    let per_line = rows.len().div_ceil(usize::from(area.height - 1));
+    let lines = rows.len().div_ceil(per_line.max(1));
     let width = usize::from(area.width - LABEL_WIDTH);
     let columns: Vec<&Column> = strip.columns().rev().take(width).collect();
     let most = columns.iter().map(|column| column.iter().sum::<f64>());
     let most = most.fold(0.0, f64::max);
-    for line in 0..lines {
-        let from = lowest + line * per_line;
-        let to = (from + per_line).min(ROWS);
+    for (line, rows) in rows.chunks(per_line.max(1)).enumerate() {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            continue;
+        };
+        let (from, to) = (first.start, last.end);
         // The slowest on top.
         let y = area.y + 1 + (lines - 1 - line) as u16;
         let label = format!("{:>6}", label(to - 1));
@@ -75,16 +78,26 @@ fn title(strip: &Strip) -> String {
     format!("Latency over time, now: p50 {}  p99 {}", of(0.5), of(0.99))
 }
 
-/// The first and the last row that is to be seen.
-fn used_rows(strip: &Strip) -> (usize, usize) {
-    let is_used = |row: &usize| strip.columns().any(|column| column[*row] > 0.0);
-    let lowest = (0..ROWS).find(is_used).unwrap_or(0);
-    let highest = (0..ROWS).rev().find(is_used).unwrap_or(5);
+/// The rows that are to be seen; of a coarse source a row is a whole decade, since nothing would
+/// ever be in the others.
+fn used_rows(strip: &Strip, coarse: bool) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    for row in 0..ROWS {
+        // A decade ends with each second row, and the last row is what took longer than all bounds.
+        if !coarse || row % 2 == 0 || row == ROWS - 1 {
+            rows.push(rows.last().map_or(0, |last| last.end)..row + 1);
+        }
+    }
+    let is_used = |rows: &Range<usize>| {
+        let mut columns = strip.columns();
+        columns.any(|column| column[rows.clone()].iter().any(|count| *count > 0.0))
+    };
+    let lowest = rows.iter().position(is_used).unwrap_or(0);
+    let highest = rows.iter().rposition(is_used).unwrap_or(5);
     // A few rows around them, so that the picture does not jump with each slow operation.
-    (
-        lowest.saturating_sub(1).min(ROWS - 4),
-        (highest + 1).clamp(3, ROWS - 1),
-    )
+    let last = (highest + 1).clamp(3, rows.len() - 1);
+    let first = lowest.saturating_sub(1).min(rows.len() - 4);
+    rows.drain(first..=last).collect()
 }
 
 /// A row by its upper bound.
@@ -111,4 +124,29 @@ fn shade(count: f64, most: f64, look: &Look) -> Option<(&'static str, Style)> {
         _ => 0,
     };
     Some((SHADES[index], look.coloured(Color::Indexed(COLOURS[index]))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heat::Told;
+
+    #[test]
+    fn a_row_of_a_coarse_source_is_a_decade() {
+        let mut strip = Strip::default();
+        let mut column = Column::default();
+        (column[2], column[4], column[6]) = (1.0, 1.0, 1.0);
+        strip.add(&Told::Columns(vec![column]));
+        assert_eq!(used_rows(&strip, true), [0..1, 1..3, 3..5, 5..7, 7..9]);
+        assert_eq!(used_rows(&strip, false).len(), 7);
+        // All rows are somewhere, and those of nothing are some.
+        let mut all = Column::default();
+        (all[0], all[ROWS - 1]) = (1.0, 1.0);
+        strip.add(&Told::Columns(vec![all]));
+        for coarse in [true, false] {
+            let sum: usize = used_rows(&strip, coarse).iter().map(Range::len).sum();
+            assert_eq!(sum, ROWS);
+            assert!(used_rows(&Strip::default(), coarse).len() >= 4);
+        }
+    }
 }

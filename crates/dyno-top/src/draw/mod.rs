@@ -106,7 +106,13 @@ pub fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
         body = below(body, used);
     }
     if screen.heat {
-        let used = heat::draw(buffer, limited(body, room(body)), &state.strip, look);
+        let used = heat::draw(
+            buffer,
+            limited(body, room(body)),
+            &state.strip,
+            state.profile.latencies.are_coarse(),
+            look,
+        );
         body = below(body, used);
     }
     table::draw_all(buffer, body, state, screen, look);
@@ -128,7 +134,7 @@ fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
         area.x,
         area.y,
         room,
-        &state.profile.title,
+        &shortened(&state.profile.title, room.into()),
         look.head(),
     );
     let at = area.right().saturating_sub(width);
@@ -193,13 +199,11 @@ fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     line(buffer, &text, look.quiet());
 }
 
-/// What is missing, on the first screen; the rest of the area.
+/// What is missing, on the first screen, and remarks; the rest of the area.
 fn notes(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) -> Rect {
-    if state.screen > 0 {
-        return area;
-    }
+    let notes = state.notes().filter(|_| state.screen == 0);
     let mut used = 0;
-    for note in state.notes() {
+    for note in notes.map(str::to_owned).chain(state.remarks()) {
         for line in wrapped(&format!("! {note}"), area.width) {
             if used < NOTE_LINES_MAX && used < area.height {
                 put(
@@ -223,6 +227,16 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style
         return x;
     }
     buffer.set_stringn(x, y, text, width.into(), style).0
+}
+
+/// Text of at most so many characters, with a mark where it was cut.
+fn shortened(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width.saturating_sub(1)) {
+        Some((at, last)) if width > 0 && at + last.len_utf8() < text.len() => {
+            text[..at].to_owned() + "…"
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// Text in lines of at most so many characters, broken at spaces where there are some.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::{Look, below, put, wrapped};
+use super::{Look, below, put, shortened, wrapped};
 use crate::figures::Cell;
 use crate::format;
 use crate::profile::{Figure, Kind, Screen, Table};
@@ -14,8 +14,10 @@ use crate::state::{State, View};
 const LINES_MIN: u16 = 3;
 /// The widest column of text that is not the last.
 const TEXT_MAX: usize = 32;
-/// The last column of text has so much at least, whatever stands before it.
+/// Free text that has less room is left out.
 const LAST_MIN: usize = 12;
+/// That there are columns out of sight.
+const MORE: &str = "›";
 
 /// Draws all tables into the area.
 pub fn draw_all(buffer: &mut Buffer, area: Rect, state: &State, screen: &Screen, look: &Look) {
@@ -115,22 +117,21 @@ fn draw(
         }
         return;
     }
-    let first = view.first_column;
-    let columns = &table.columns[first..];
-    let widths = widths(columns, first, &rows, body.width.into());
-    header(buffer, body, columns, &widths, view, first, look);
+    let columns = fitting(table.columns, view, &rows, body.width.into());
+    header(buffer, body, table.columns, &columns, view, look);
     let offset = view.offset.min(rows.len() - 1);
     let lines = below(body, 1);
     for (y, row) in (lines.y..lines.bottom()).zip(&rows[offset..]) {
         let mut x = lines.x;
-        for ((column, width), cell) in columns.iter().zip(&widths).zip(&row[first..]) {
+        for Fit { index, width } in &columns {
+            let kind = table.columns[*index].kind;
+            let cell = &row[*index];
             let style = match cell {
                 Cell::Absent => look.quiet(),
                 _ => Style::new(),
             };
-            let text = aligned(column.kind, &format::cell(column.kind, cell), *width);
-            let room = lines.right().saturating_sub(x).min(*width as u16);
-            put(buffer, x, y, room, &text, style);
+            let text = aligned(kind, &format::cell(kind, cell), *width);
+            put(buffer, x, y, *width as u16, &text, style);
             x = x.saturating_add(*width as u16 + 1);
         }
     }
@@ -172,75 +173,107 @@ fn why_empty(state: &State, table: &Table, view: &View) -> String {
 fn header(
     buffer: &mut Buffer,
     area: Rect,
-    columns: &[Figure],
-    widths: &[usize],
+    all: &[Figure],
+    columns: &[Fit],
     view: &View,
-    first: usize,
     look: &Look,
 ) {
     let mut x = area.x;
-    for (index, (column, width)) in columns.iter().zip(widths).enumerate() {
-        let sorted = first + index == view.sort;
-        let style = match sorted {
+    for Fit { index, width } in columns {
+        let style = match *index == view.sort {
             true => look.coloured(Color::Green).add_modifier(Modifier::REVERSED),
             false => Style::new().add_modifier(Modifier::UNDERLINED),
         };
-        let text = aligned(column.kind, column.title, *width);
-        let room = area.right().saturating_sub(x).min(*width as u16);
-        put(buffer, x, area.y, room, &text, style);
+        let column = &all[*index];
+        let text = aligned(column.kind, &heading(column, *index, view), *width);
+        put(buffer, x, area.y, *width as u16, &text, style);
         x = x.saturating_add(*width as u16 + 1);
+    }
+    if columns
+        .last()
+        .is_some_and(|last| last.index + 1 < all.len())
+    {
+        put(buffer, area.right() - 1, area.y, 1, MORE, look.head());
     }
 }
 
-/// How wide each column is. One takes what is left: that of statements, else the last one of text.
-fn widths(columns: &[Figure], first: usize, rows: &[&[Cell]], width: usize) -> Vec<usize> {
-    let lengths = columns.iter().enumerate().map(|(index, column)| {
-        let cells = rows.iter().map(|row| &row[first + index]);
-        let lengths = cells.map(|cell| format::cell(column.kind, cell).chars().count());
-        let longest = lengths.max().unwrap_or(0);
-        longest.max(column.title.chars().count())
+/// A column's title, with the order where the rows are sorted by it.
+fn heading(column: &Figure, index: usize, view: &View) -> String {
+    let ascending = (column.kind == Kind::Text) != view.inverted;
+    let arrow = match (index == view.sort, ascending) {
+        (false, _) => "",
+        (true, true) => "▲",
+        (true, false) => "▼",
+    };
+    format!("{}{arrow}", column.title)
+}
+
+/// A column that is drawn, by its place among all.
+struct Fit {
+    index: usize,
+    width: usize,
+}
+
+/// The columns from the first that is wanted on, as many as fit whole. Only free text may be cut.
+fn fitting(columns: &[Figure], view: &View, rows: &[&[Cell]], width: usize) -> Vec<Fit> {
+    let is_told = |index: usize| rows.iter().any(|row| row[index] != Cell::Absent);
+    let places = view.first_column..columns.len();
+    let places = places.filter(|index| !columns[*index].sparse || is_told(*index));
+    let lengths = places.map(|index| {
+        let cells = rows.iter().map(|row| &row[index]);
+        let lengths = cells.map(|cell| format::cell(columns[index].kind, cell).chars().count());
+        let title = heading(&columns[index], index, view).chars().count();
+        (index, lengths.max().unwrap_or(0).max(title))
     });
-    let lengths: Vec<usize> = lengths.collect();
-    let bounded = lengths.iter().zip(columns).map(|(length, column)| {
+    let lengths: Vec<(usize, usize)> = lengths.collect();
+    let taken = taken(columns, &lengths, width);
+    if taken.len() == lengths.len() {
+        return taken;
+    }
+    // The mark that there are more has room of its own.
+    self::taken(columns, &lengths, width.saturating_sub(2))
+}
+
+fn taken(columns: &[Figure], lengths: &[(usize, usize)], width: usize) -> Vec<Fit> {
+    let mut taken: Vec<Fit> = Vec::new();
+    let mut left = width + 1;
+    for (index, length) in lengths.iter().copied() {
+        let column = &columns[index];
         let is_text = column.kind == Kind::Text;
-        if is_text {
-            (*length).min(TEXT_MAX)
+        let wanted = if is_text {
+            length.min(TEXT_MAX)
         } else {
-            *length
+            length
+        };
+        let room = left.saturating_sub(1);
+        let is_free = column.masked || is_text && index + 1 == columns.len();
+        let own = if wanted <= room {
+            wanted
+        } else if is_free && room >= LAST_MIN || taken.is_empty() {
+            room
+        } else {
+            break;
+        };
+        taken.push(Fit { index, width: own });
+        left = left.saturating_sub(own + 1);
+    }
+    // What was cut has what is left over, statements first.
+    for statements in [true, false] {
+        for fit in &mut taken {
+            let length = lengths.iter().find(|(index, _)| *index == fit.index);
+            let length = length.map_or(0, |(_, length)| *length);
+            if columns[fit.index].masked == statements {
+                let more = length.saturating_sub(fit.width).min(left);
+                fit.width += more;
+                left -= more;
+            }
         }
-    });
-    let mut widths: Vec<usize> = bounded.collect();
-    let last = columns.len() - 1;
-    let statement = columns.iter().position(|column| column.masked);
-    let flexible = statement.or((columns[last].kind == Kind::Text).then_some(last));
-    if let Some(flexible) = flexible {
-        let all: usize = widths.iter().map(|width| width + 1).sum();
-        let others = all - widths[flexible];
-        let least = if flexible == last {
-            LAST_MIN
-        } else {
-            widths[flexible]
-        };
-        let most = if flexible == last {
-            width
-        } else {
-            lengths[flexible]
-        };
-        let left = (width + 1).saturating_sub(others);
-        widths[flexible] = left.min(most).max(least);
     }
-    // Names that were cut have what is left over.
-    let all: usize = widths.iter().map(|width| width + 1).sum();
-    let mut left = (width + 1).saturating_sub(all);
-    for (own, length) in widths.iter_mut().zip(&lengths) {
-        let more = length.saturating_sub(*own).min(left);
-        *own += more;
-        left -= more;
-    }
-    widths
+    taken
 }
 
 fn aligned(kind: Kind, text: &str, width: usize) -> String {
+    let text = shortened(text, width);
     match kind {
         Kind::Text => format!("{text:<width$}"),
         _ => format!("{text:>width$}"),

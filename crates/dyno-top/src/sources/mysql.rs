@@ -6,9 +6,9 @@ mod statements;
 mod tables;
 
 use super::server::{Asking, one};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Form, Latencies, Profile, Remark, Screen, Table, Values};
 use crate::source::Trouble;
-use clients::{CONNECTIONS, REPLICATION};
+use clients::{CONNECTIONS, REPLICATION, REPLICATION_GALERA, REPLICATION_MARIADB};
 use io::IO;
 use statements::STATEMENTS;
 use tables::TABLES;
@@ -41,10 +41,10 @@ pub(crate) fn profile(
     };
     let mut abilities = vec![("performance_schema", schema)];
     if is_mariadb {
-        let on = one(asking, "SELECT @@userstat")?.as_deref() == Some("1");
+        let on = is_on(asking, "SELECT @@userstat")?;
         let off = "userstat is OFF: SET GLOBAL userstat = 1 counts for tables and indexes";
         abilities.push(("userstat", if on { Ok(()) } else { Err(off.to_owned()) }));
-        let on = one(asking, "SELECT @@query_response_time_stats")?.as_deref() == Some("1");
+        let on = is_on(asking, "SELECT @@query_response_time_stats")?;
         let off = "MariaDB keeps a histogram only with its plugin: INSTALL SONAME \
                    'query_response_time', and SET GLOBAL query_response_time_stats = 1";
         abilities.push((
@@ -70,14 +70,23 @@ pub(crate) fn profile(
     }
     Ok(Profile {
         title,
-        screens: SCREENS,
+        screens: match (is_on(asking, "SELECT @@wsrep_on")?, is_mariadb) {
+            (true, _) => SCREENS_GALERA,
+            (false, true) => SCREENS_MARIADB,
+            (false, false) => SCREENS,
+        },
         values: VALUES,
         latencies: if is_mariadb { RESPONSE_TIME } else { HISTOGRAM },
         line: LINE,
         abilities,
         schema: String::new(),
+        remarks: if is_mariadb { REMARKS_MARIADB } else { &[] },
         notes,
     })
+}
+
+fn is_on(asking: Asking<'_>, question: &str) -> Result<bool, Trouble> {
+    Ok(one(asking, question)?.as_deref() == Some("1"))
 }
 
 /// Whether the user sees the sessions of others, as far as grants tell without looking into roles.
@@ -104,6 +113,7 @@ const HISTOGRAM: Latencies = Latencies::Buckets {
     bound: "BUCKET_TIMER_HIGH",
     count: "COUNT_BUCKET",
     scale: PS,
+    coarse: false,
 };
 
 const RESPONSE_TIME: Latencies = Latencies::Buckets {
@@ -115,7 +125,17 @@ const RESPONSE_TIME: Latencies = Latencies::Buckets {
     bound: "TIME",
     count: "COUNT",
     scale: 1.0,
+    // Its buckets are powers of ten, unless query_response_time_range_base tells otherwise.
+    coarse: true,
 };
+
+/// What the digests of MariaDB leave out.
+const REMARKS_MARIADB: &[Remark] = &[Remark {
+    screen: STATEMENTS.title,
+    figure: Figure::rate("prepared/s", "Com_stmt_execute"),
+    words: "{} executions a second of prepared statements are in no table of digests: MariaDB \
+            keeps none of them",
+}];
 
 const VALUES: &[Values] = &[
     Values {
@@ -139,8 +159,8 @@ const WRITES: Figure = Figure::rate(
      +Com_update_multi+Com_delete_multi+Com_load",
 );
 const COMMITS: Figure = Figure::rate("commits/s", "Com_commit");
-const RUNNING: Figure = Figure::count("running", "Threads_running");
-const CONNECTED: Figure = Figure::count("connected", "Threads_connected");
+const RUNNING: Figure = Figure::others("running", "Threads_running");
+const CONNECTED: Figure = Figure::others("connected", "Threads_connected");
 const HITS: Figure = Figure::hits(
     "pool hits",
     "Innodb_buffer_pool_reads",
@@ -157,6 +177,24 @@ const LINE: &[Figure] = &[
 ];
 
 const SCREENS: &[Screen] = &[OVERVIEW, STATEMENTS, TABLES, IO, REPLICATION, CONNECTIONS];
+
+const SCREENS_MARIADB: &[Screen] = &[
+    OVERVIEW,
+    STATEMENTS,
+    TABLES,
+    IO,
+    REPLICATION_MARIADB,
+    CONNECTIONS,
+];
+
+const SCREENS_GALERA: &[Screen] = &[
+    OVERVIEW,
+    STATEMENTS,
+    TABLES,
+    IO,
+    REPLICATION_GALERA,
+    CONNECTIONS,
+];
 
 const OVERVIEW: Screen = Screen {
     title: "Overview",

@@ -43,6 +43,7 @@ pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Troubl
         ],
         abilities: Vec::new(),
         schema: String::new(),
+        remarks: &[],
         notes: Vec::new(),
     })
 }
@@ -186,7 +187,7 @@ const DATABASES: Screen = Screen {
             Figure::text("port", "port"),
             Figure::text("database", "database"),
             Figure::count("connections", "current_connections"),
-            Figure::count("limit", "max_connections"),
+            Figure::limit("limit", "max_connections"),
             Figure::count("pool size", "pool_size"),
             Figure::count("reserve", "reserve_pool_size|reserve_pool"),
             Figure::text("paused", "paused"),

@@ -73,6 +73,7 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
             ("pg_shmem_allocations", since(13, "pg_shmem_allocations")),
         ],
         schema: schema.unwrap_or_default(),
+        remarks: &[],
         notes,
     })
 }

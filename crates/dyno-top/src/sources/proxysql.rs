@@ -49,6 +49,7 @@ pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Troubl
         ],
         abilities: Vec::new(),
         schema: String::new(),
+        remarks: &[],
         notes: Vec::new(),
     })
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use dyno_core::record::{Event, Span};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
-use dyno_core::units::{human_number, human_size};
+use dyno_core::units::{human_number, human_seconds, human_size};
 use dyno_results::{Place, Progress, Results, RunHeadline, RunStage, SampleOf};
 
 use crate::profile::Profile;
@@ -170,7 +170,8 @@ impl Open {
             && let Some(started) = self.head.started_unix_s
         {
             let now_s = dyno_core::clock::wall_time().as_secs_f64();
-            row.push(("age_s", fraction((now_s - started - last.at_s).max(0.0))));
+            let age_s = (now_s - started - last.at_s).max(0.0);
+            row.push(("age", Some(format!("{} ago", human_seconds(age_s)))));
         }
         single(row)
     }

@@ -28,6 +28,7 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         line: FIGURES,
         abilities: vec![("sizes", sizes)],
         schema: String::new(),
+        remarks: &[],
         notes: vec![
             "SQLite is a library within each of its programs: neither sessions nor statements \
              nor I/O can be seen from outside"

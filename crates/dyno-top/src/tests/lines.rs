@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::line::{Lines, lines};
+use crate::line::{Lines, lines, rounded};
 use crate::poll::Poller;
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Values};
 use crate::source::{Answer, Source, Trouble};
@@ -39,6 +39,7 @@ impl Source for Steady {
             line: LINE,
             abilities: Vec::new(),
             schema: String::new(),
+            remarks: &[],
             notes: Vec::new(),
         })
     }
@@ -96,6 +97,19 @@ fn objects_have_names_with_units_and_null_for_what_is_not_known() {
     assert_eq!(figures["running"], 12.0);
     assert_eq!(figures["sent_to_all_per_s_bytes"], 0.0);
     assert_eq!(figures["mean_s"], Value::Null);
+}
+
+#[test]
+fn numbers_for_programs_have_six_digits() {
+    for (number, text) in [
+        (2.001973428286367, "2.00197"),
+        (0.000123456789, "0.000123457"),
+        (0.0, "0"),
+        (-1.5, "-1.5"),
+        (20_272_412.7, "20272400"),
+    ] {
+        assert_eq!(rounded(number).to_string(), text);
+    }
 }
 
 #[test]

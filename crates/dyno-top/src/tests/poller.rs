@@ -33,6 +33,7 @@ const SCREENS: &[Screen] = &[
             table(&[
                 Ask::needing("schema", "best").or_advise("GRANT SCHEMA"),
                 Ask::plain("refused").or_advise("GRANT SOMETHING"),
+                Ask::plain("refused again").or_advise("GRANT SOMETHING"),
                 Ask::plain("unknown").or_advise("GRANT WHAT IS NOT THERE"),
                 Ask::plain("refused, too"),
                 Ask::plain("{schema}.good"),
@@ -83,6 +84,7 @@ impl Source for Scripted {
             line: &[],
             abilities: vec![("schema", Err("the schema is off".to_owned()))],
             schema: "public".to_owned(),
+            remarks: &[],
             notes: Vec::new(),
         })
     }
@@ -93,7 +95,8 @@ impl Source for Scripted {
             let _ = held.recv();
         }
         if question.starts_with("refused") {
-            return Err(Trouble::Refused(format!("no {question} for you")));
+            let what = question.trim_end_matches(" again");
+            return Err(Trouble::Refused(format!("no {what} for you")));
         }
         if question == "unknown" {
             return Err(Trouble::Unknown("no such command".to_owned()));

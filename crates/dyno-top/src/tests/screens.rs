@@ -7,6 +7,7 @@ use ratatui::backend::TestBackend;
 
 use super::recorded::{Round, rounds, state};
 use crate::draw::{Look, draw};
+use crate::keys::Action;
 use crate::profile::Profile;
 use crate::source::{Answer, Trouble};
 use crate::sources;
@@ -157,6 +158,59 @@ fn proxies() {
 #[test]
 fn a_run() {
     hold("run", run(), 80, 24);
+}
+
+#[test]
+fn all_columns_are_reached_and_none_is_cut() {
+    let (rounds, profile) = haproxy();
+    let table = profile.screens[0].tables[0];
+    let mut state = state(&rounds, profile, 0, SECONDS);
+    let mut seen = Vec::new();
+    let mut ends = 0;
+    for _ in table.columns {
+        let text = drawn(&state, 60, 24);
+        let mut lines = text
+            .lines()
+            .skip_while(|line| !line.starts_with("Servers, 3"));
+        let header = lines.nth(1).unwrap();
+        ends += usize::from(!header.ends_with('›'));
+        let words = header.trim_end_matches('›').replace('▼', "");
+        seen.extend(words.split_whitespace().map(str::to_owned));
+        state.act(Action::Columns(1));
+    }
+    assert!(ends > 0);
+    for title in table.columns.iter().map(|column| column.title) {
+        assert!(seen.iter().any(|word| word == title), "{title}");
+    }
+    for word in seen {
+        assert!(
+            table.columns.iter().any(|column| column.title == word),
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn galera_is_told_of_where_it_is_on_and_groups_are_mysqls() {
+    for (is_mariadb, wsrep, figures, tables) in [
+        (true, "0", 1, 2),
+        (true, "1", 6, 2),
+        (false, "1", 6, 2),
+        (false, "0", 1, 3),
+    ] {
+        let known = [("@@performance_schema", "1"), ("@@wsrep_on", wsrep), ALL];
+        let mut asking = opening(&known);
+        let profile =
+            sources::mysql_profile(&mut asking, String::new(), is_mariadb, false).unwrap();
+        let screen = profile.screens[4];
+        assert_eq!(
+            (screen.figures.len(), screen.tables.len()),
+            (figures, tables)
+        );
+        let group = "replication_group_members";
+        let asks_for_groups = profile.questions().iter().any(|q| q.contains(group));
+        assert_eq!(asks_for_groups, tables == 3);
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn profile() -> Profile {
         line: &[],
         abilities: Vec::new(),
         schema: String::new(),
+        remarks: &[],
         notes: Vec::new(),
     }
 }

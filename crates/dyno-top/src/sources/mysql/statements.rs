@@ -25,15 +25,15 @@ pub(super) const STATEMENTS: Screen = Screen {
             ],
             columns: &[
                 Figure::text("id", "ID"),
-                Figure::text("user", "USER"),
-                Figure::text("db", "DB"),
                 Figure::text("command", "COMMAND"),
                 Figure::time("time", "TIME", 1.0),
                 Figure::text("state", "STATE"),
                 Figure::statement("statement", "INFO"),
+                Figure::text("user", "USER"),
+                Figure::text("db", "DB"),
             ],
             key: &["ID"],
-            sort: 3,
+            sort: 1,
             empty: "no other session that this user sees",
         },
         Table {

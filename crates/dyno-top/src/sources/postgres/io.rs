@@ -71,7 +71,7 @@ pub(super) const IO: Screen = Screen {
                 "SELECT coalesce(name, '(unused)') AS name, allocated_size \
                  FROM pg_catalog.pg_shmem_allocations ORDER BY allocated_size DESC LIMIT 20",
             )
-            .or_advise("GRANT pg_read_all_stats TO the user (before version 17 a superuser)")],
+            .or_advise("GRANT pg_monitor TO the user (before version 15 a superuser)")],
             columns: &[
                 Figure::bytes("size", "allocated_size"),
                 Figure::text("name", "name"),

@@ -11,7 +11,8 @@ pub(super) const STATEMENTS: Screen = Screen {
         Table {
             title: "Processes",
             asks: &[Ask::plain(
-                "SELECT pid, usename, datname, state, \
+                "SELECT pid, usename, datname, \
+                 replace(state, 'idle in transaction', 'idle in tx') AS state, \
                  concat_ws(':', wait_event_type, wait_event) AS wait, \
                  extract(epoch FROM clock_timestamp() - CASE state WHEN 'active' THEN query_start \
                  ELSE state_change END) AS time, \
@@ -24,16 +25,16 @@ pub(super) const STATEMENTS: Screen = Screen {
             )],
             columns: &[
                 Figure::text("pid", "pid"),
-                Figure::text("user", "usename"),
-                Figure::text("db", "datname"),
                 Figure::text("state", "state"),
                 Figure::text("waits for", "wait"),
                 Figure::time("since", "time", 1.0),
-                Figure::count("blockers", "blockers"),
+                Figure::count("blockers", "blockers").if_any(),
                 Figure::statement("statement", "query"),
+                Figure::text("user", "usename"),
+                Figure::text("db", "datname"),
             ],
             key: &["pid"],
-            sort: 3,
+            sort: 1,
             empty: "no other session",
         },
         Table {

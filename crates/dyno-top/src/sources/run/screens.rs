@@ -23,6 +23,7 @@ pub(crate) fn profile(title: String) -> Profile {
         ],
         abilities: Vec::new(),
         schema: String::new(),
+        remarks: &[],
         notes: Vec::new(),
     }
 }
@@ -58,7 +59,7 @@ const SCREENS: &[Screen] = &[
             P99,
             MAX,
             ERRORS,
-            Figure::time("ended ago", "age_s", 1.0),
+            Figure::text("last figures", "age").if_any(),
             SESSIONS,
             Figure::count("backlog", "backlog"),
         ],
