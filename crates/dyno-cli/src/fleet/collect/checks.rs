@@ -109,7 +109,8 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
             ))
         });
         return Collected::Same(format!(
-            "{name}: the files of {} agents add up to what is recorded: {} events, {} intervals{}{advice}",
+            "{name}: the files of {} agents add up to what is recorded: {} events, {} \
+             intervals{}{advice}",
             found.files,
             own.events,
             counted.intervals,
