@@ -2,19 +2,23 @@
 //! its bus went away, or to look after what they said.
 
 mod file;
+mod order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::{Interval, SparseInterval};
 
-use crate::coordinator::{AgentReport, Report, Total, judge_record, same_events};
+use crate::agent::sha256;
+use crate::coordinator::{AgentReport, Report, Total, differences, judge_record, same_events};
 use crate::division::Division;
 use crate::finding::{Finding, Kind};
 use crate::merge::{Axis, Merged, Merger, Rejected, Sums, fits};
 use crate::message::{Body, Joiner, Record};
 use crate::names::AgentName;
+
+use order::Order;
 
 pub use file::{AgentFile, EXTENSION, FILE_BYTES_MAX, FileError, FileHead, FileWriter, file_name};
 
@@ -24,12 +28,27 @@ pub struct Collection {
     division: Division,
     /// By the agents' numbers from 0.
     files: Vec<Option<Source>>,
+    mixed: bool,
+}
+
+/// What the record of a run has of an agent that was lost to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// The agent's number from 0.
+    pub agent: usize,
+    /// How many of its intervals are in the record.
+    pub intervals: u64,
+    /// The events of the others that its file has.
+    pub events: u64,
 }
 
 /// A file, as far as it was read.
 #[derive(Debug)]
 struct Source {
     file: AgentFile,
+    order: Order,
+    /// Of one that was lost, how many events are in the record, and what the file has beyond.
+    lost: Option<(u64, Beyond)>,
     joiner: Joiner,
     totals: Joiner,
     /// The interval that comes next.
@@ -64,21 +83,16 @@ impl Collection {
                 why: "there is no file of an agent".to_owned(),
             });
         };
-        let own = &first.assignment;
-        let count = own.share.of as usize;
+        let count = first.assignment.share.of as usize;
         let mut all: Vec<Option<Source>> = (0..count).map(|_| None).collect();
         let mut division = None;
+        let mut names = BTreeSet::new();
         for file in files {
             let head = file.head();
             let share = &head.assignment.share;
-            if head.run != first.run {
-                let why = format!("it is of the run {}, others of {}", head.run, first.run);
-                return Err(wrong(&file, why));
-            }
-            if head.assignment.plan_sha256 != own.plan_sha256
-                || (share.of, &share.weights) != (own.share.of, &own.share.weights)
-            {
-                let why = "it was given another plan than the others of its run".to_owned();
+            same_run(&first, head).map_err(|why| wrong(&file, why))?;
+            if !names.insert(head.agent.clone()) {
+                let why = format!("there are two files of the agent {}", head.agent);
                 return Err(wrong(&file, why));
             }
             division = division.or_else(|| Division::of(share));
@@ -92,6 +106,8 @@ impl Collection {
             }
             *place = Some(Source {
                 file,
+                order: Order::default(),
+                lost: None,
                 joiner: Joiner::default(),
                 totals: Joiner::default(),
                 next: 0,
@@ -111,7 +127,25 @@ impl Collection {
         Ok(Self {
             division,
             files: all,
+            mixed: false,
         })
+    }
+
+    /// Programs that differ are a doubt, as the run allowed them.
+    pub fn allow_mixed_versions(&mut self) {
+        self.mixed = true;
+    }
+
+    /// An agent, by its number from 0, was lost when so many of its events were in the record: what
+    /// its file has beyond them is counted apart.
+    pub fn was_lost(&mut self, agent: usize, events: u64) {
+        if let Some(Some(source)) = self.files.get_mut(agent) {
+            let beyond = Beyond {
+                agent,
+                ..Beyond::default()
+            };
+            source.lost = Some((events, beyond));
+        }
     }
 
     /// What one of them begins with: all but the agent's name and part is the same in each.
@@ -131,7 +165,8 @@ impl Collection {
     }
 
     /// Adds up all of it. `tell` gets the intervals in their order. Beside what came of the run,
-    /// when it began in an agent's civil time, in nanoseconds since 1970, where it has an interval.
+    /// what files have of agents that were lost, and when it began in an agent's civil time, in
+    /// nanoseconds since 1970, where it has an interval.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -139,7 +174,7 @@ impl Collection {
         mut self,
         axis: Axis,
         mut tell: impl FnMut(Merged),
-    ) -> Result<(Report, Option<u64>), FileError> {
+    ) -> Result<(Report, Vec<Beyond>, Option<u64>), FileError> {
         let mut merger = Merger::new(self.files.len(), axis);
         for (index, _) in self.missing() {
             merger.lose(index);
@@ -149,7 +184,7 @@ impl Collection {
         while self.files.iter().flatten().any(|source| !source.ended) {
             for (index, source) in self.files.iter_mut().enumerate() {
                 if let Some(source) = source {
-                    source.read((upto, axis.end(upto)), &mut merger, index)?;
+                    source.read((upto, axis), &mut merger, index)?;
                 }
             }
             merger.due(0).into_iter().for_each(&mut tell);
@@ -157,7 +192,9 @@ impl Collection {
         }
         let sources = self.files.iter().flatten();
         let began = sources.filter_map(|source| source.began_unix_ns).min();
-        Ok((self.report(&merger), began))
+        let sources = self.files.iter().flatten();
+        let beyond = sources.filter_map(|source| Some(source.lost?.1)).collect();
+        Ok((self.report(&merger), beyond, began))
     }
 
     fn missing(&self) -> Vec<(usize, String)> {
@@ -166,6 +203,28 @@ impl Collection {
         let of = self.files.len();
         none.map(|(index, _)| (index, format!("{} of {of}", index + 1)))
             .collect()
+    }
+
+    /// Programs that are not those of the first agent.
+    fn skew(&self) -> Vec<Finding> {
+        let outcome = match self.mixed {
+            true => Outcome::Doubt,
+            false => Outcome::Refuse,
+        };
+        let heads = self.files.iter().flatten().map(|source| source.file.head());
+        let first = self.head();
+        let other = |(first, head): (&FileHead, &FileHead)| {
+            let differs = differences(&first.hello.build, &head.hello.build);
+            let evidence = format!(
+                "{} is another build of Dyno than {}: {}",
+                head.agent,
+                first.agent,
+                differs.join("; ")
+            );
+            (!differs.is_empty())
+                .then(|| Finding::of(Kind::VersionSkew, outcome, &head.agent, evidence))
+        };
+        heads.filter_map(|head| other((first?, head))).collect()
     }
 
     fn report(self, merger: &Merger) -> Report {
@@ -177,8 +236,8 @@ impl Collection {
                 Finding::of_run(Kind::AgentMissing, Outcome::Refuse, evidence)
             })
             .collect();
-        let several = self.agents() > 1;
-        if several {
+        findings.extend(self.skew());
+        if self.agents() > 1 {
             let evidence = "how the clocks of the agents were related is not in their files: that \
                             the seconds are the same everywhere was arranged at the start, and not \
                             seen afterwards";
@@ -188,6 +247,7 @@ impl Collection {
         let mut agents = Vec::new();
         let division = &self.division;
         let mut told = Interval::default();
+        let cut = self.files.iter().flatten().any(|one| one.lost.is_some());
         for (index, source) in self.files.into_iter().enumerate() {
             match source {
                 Some(mut source) => {
@@ -200,7 +260,8 @@ impl Collection {
             }
         }
         let refused = |one: &&Finding| one.outcome == Outcome::Refuse;
-        if !findings.iter().any(|one| refused(&one)) && !same_events(merger.total(), &told) {
+        let whole = !cut && !findings.iter().any(|one| refused(&one));
+        if whole && !same_events(merger.total(), &told) {
             let evidence = "the agents' intervals together are not their totals".to_owned();
             findings.push(Finding::of_run(
                 Kind::TotalsDiffer,
@@ -219,11 +280,45 @@ impl Collection {
     }
 }
 
+impl Beyond {
+    /// What it means, of an agent of this name.
+    pub fn told(&self, name: &str) -> String {
+        format!(
+            "agent {name} was lost after {} intervals; its file has {} events more",
+            self.intervals, self.events
+        )
+    }
+}
+
+/// Whether a file is of the same run, divided as the first one's, and of the plan that it names.
+fn same_run(first: &FileHead, head: &FileHead) -> Result<(), String> {
+    let (own, first_own) = (&head.assignment, &first.assignment);
+    if head.run != first.run {
+        return Err(format!(
+            "it is of the run {}, others of {}",
+            head.run, first.run
+        ));
+    }
+    if sha256(&own.plan) != own.plan_sha256 {
+        return Err("its plan is not the one whose SHA-256 stands beside it".to_owned());
+    }
+    let (of, first_of) = (own.share.of, first_own.share.of);
+    if of != first_of {
+        return Err(format!(
+            "it is of a run of {of} load generators, others of {first_of}"
+        ));
+    }
+    if own.plan_sha256 != first_own.plan_sha256 || own.share.weights != first_own.share.weights {
+        return Err("it was given another plan than the others of its run".to_owned());
+    }
+    Ok(())
+}
+
 impl Source {
     /// Reads until the interval of this number has come, or its end.
     fn read(
         &mut self,
-        (upto, now): (u64, Nanos),
+        (upto, axis): (u64, Axis),
         merger: &mut Merger,
         index: usize,
     ) -> Result<(), FileError> {
@@ -231,14 +326,19 @@ impl Source {
             let Some(message) = self.file.next_message()? else {
                 self.ended = true;
                 match &self.total {
-                    Some(total) => merger.ends(index, total.intervals),
+                    Some(total) if self.lost.is_none() => merger.ends(index, total.intervals),
                     // What it measured later is not known.
-                    None => merger.lose(index),
+                    _ => merger.lose(index),
                 }
                 return Ok(());
             };
+            let placed = self.order.take(&message, axis);
+            placed.map_err(|why| FileError::Wrong {
+                path: self.file.path().to_owned(),
+                why,
+            })?;
             match message.body {
-                Body::Record(record) => self.record(*record, now, merger, index),
+                Body::Record(record) => self.record(*record, axis.end(upto), merger, index),
                 Body::Outcome(piece) => {
                     self.pieces.entry(piece.number).or_insert(piece.text);
                 }
@@ -260,6 +360,11 @@ impl Source {
                     let own = &whole.interval;
                     let next = own.index.saturating_add(1);
                     let began = own.start_unix_ns.checked_sub(own.start);
+                    if self.is_beyond(own, merger.sums(index).counters.events) {
+                        self.next = next;
+                        merger.lose(index);
+                        return;
+                    }
                     // One that is far ahead of all others is refused, and not waited for.
                     let added = merger.add(index, whole.interval, now);
                     if added.is_ok() {
@@ -282,6 +387,20 @@ impl Source {
         }
     }
 
+    /// Whether an interval is one that the record does not have, as its agent was lost.
+    fn is_beyond(&mut self, interval: &SparseInterval, recorded: u64) -> bool {
+        let Some((events, beyond)) = &mut self.lost else {
+            return false;
+        };
+        let own = interval.counters.events;
+        if beyond.events == 0 && recorded < *events {
+            beyond.intervals += 1;
+            return false;
+        }
+        beyond.events = beyond.events.saturating_add(own);
+        true
+    }
+
     fn findings(&self, merger: &Merger, index: usize) -> Vec<Finding> {
         let name = &self.file.head().agent;
         let mut found = Vec::new();
@@ -290,7 +409,11 @@ impl Source {
         };
         if let Some(why) = &self.strange {
             let evidence = format!("the file of {name}: {why}");
-            find(Kind::Malformed, Outcome::Doubt, evidence);
+            find(Kind::Malformed, Outcome::Refuse, evidence);
+        }
+        if let Some((_, beyond)) = &self.lost {
+            find(Kind::AgentLost, Outcome::Doubt, beyond.told(name.as_str()));
+            return found;
         }
         let holes = merger.holes(index);
         match &self.total {
@@ -327,10 +450,10 @@ impl Source {
             sums: merger.sums(index),
             apart: merger.apart(index),
             intervals: total.map(|total| total.intervals),
-            outcome: (whole && !self.pieces.is_empty())
+            outcome: (whole && self.lost.is_none() && !self.pieces.is_empty())
                 .then(|| self.pieces.values().cloned().collect()),
             end: total.map(|total| total.end),
-            lost: total.is_none(),
+            lost: total.is_none() || self.lost.is_some(),
             late_ns: self.late_ns,
             clock: None,
             civil_ahead_ns: None,
@@ -362,5 +485,7 @@ fn missing(index: usize, division: &Division) -> Option<AgentReport> {
     })
 }
 
+#[cfg(test)]
+mod edits_tests;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ use crate::message::{Body, Build, Hello, Message, Order, PROTOCOL, Task, short};
 use crate::names::{AgentName, RunId};
 use member::Member;
 
+pub(crate) use hearing::differences;
 pub(crate) use member::Total;
 pub use report::{AgentReport, Report};
 pub(crate) use report::{judge_record, same_events};

@@ -158,6 +158,12 @@ pub const FLEET: &[Opt] = &[
         Some("COMMAND"),
         "how Dyno is called on the hosts of ssh agents [dyno]",
     ),
+    opt(
+        COLLECT,
+        "allow-mixed-versions",
+        None,
+        "let the files be of other builds of Dyno, which is a doubt",
+    ),
     RESULTS,
     JSON,
     VERBOSE,

@@ -105,7 +105,10 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
 }
 
 /// What an agent's load came to, as it told; `None` where it did not.
-fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
+///
+/// # Errors
+/// It cannot be read.
+pub fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
     let Some(pieces) = &agent.outcome else {
         return Ok(None);
     };

@@ -312,7 +312,7 @@ impl Coordinator {
 }
 
 /// What is not the same of two programs.
-fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
+pub(crate) fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
     /// So much of a digest tells two apart.
     const DIGITS: usize = 8;
     let short = |text: &str| match text.is_empty() {

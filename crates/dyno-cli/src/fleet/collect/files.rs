@@ -1,0 +1,199 @@
+//! Where the files of a run's agents are, and what the results file has of the run.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
+use dyno_core::record::{RunRecord, RunState};
+use dyno_core::redact;
+use dyno_fleet::collect::{AgentFile, file_name};
+use dyno_fleet::names::{AgentName, RunId};
+use dyno_results::{Filter, Results, RunStage, Scope};
+
+use super::{AGENT, COLLECTED, COMMAND, RUN};
+use crate::console;
+use crate::fleet::kept;
+use crate::fleet::specs::Place;
+use crate::fleet::ssh::{Remote, brought};
+use crate::options::Parsed;
+use crate::settings::usage;
+
+/// Whether a word names a file, which is not there.
+pub(super) fn is_missing_file(word: &str) -> bool {
+    let is_file = word.ends_with(".dyno-agent") || word.contains('/') && !word.contains(':');
+    is_file && !Path::new(word).is_file()
+}
+
+pub(super) fn opened(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<AgentFile>> {
+    paths.map(|path| Ok(AgentFile::open(&path)?)).collect()
+}
+
+/// The run of these files in the results file, if it is there.
+pub(super) fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRecord>> {
+    let head = files.first().map(AgentFile::head);
+    let Some(head) = head.filter(|_| results.is_file()) else {
+        return Ok(None);
+    };
+    let results = Results::open_read(results)?;
+    let mut unfinished = None;
+    for id in results.with_fact(RUN, head.run.as_str())? {
+        let record = results.load(id, &Scope::whole())?;
+        if record.summary.is_some() {
+            return Ok(Some(record));
+        }
+        // The first is the coordinator's own.
+        unfinished.get_or_insert(record);
+    }
+    Ok(unfinished)
+}
+
+/// Of a run that was collected before, the one that it was collected for.
+pub(super) fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
+    let Some(run) = record
+        .fact(RUN)
+        .filter(|_| record.fact(COLLECTED).is_some())
+    else {
+        return Ok(record);
+    };
+    let results = Results::open_read(path)?;
+    for id in results.with_fact(RUN, run)? {
+        let one = results.load(id, &Scope::whole())?;
+        if one.fact(COLLECTED).is_none() {
+            return Ok(one);
+        }
+    }
+    Ok(record)
+}
+
+/// What was recorded of a run by collecting it before, if it was: the first of them.
+pub(super) fn collected_before(path: &Path, base: &RunRecord) -> Result<Option<RunRecord>> {
+    let Some(run) = base.fact(RUN).filter(|_| base.summary.is_none()) else {
+        return Ok(None);
+    };
+    let results = Results::open_read(path)?;
+    for id in results.with_fact(RUN, run)? {
+        let one = results.load(id, &Scope::whole())?;
+        if one.summary.is_some() && one.fact(COLLECTED).is_some() {
+            return Ok(Some(one));
+        }
+    }
+    Ok(None)
+}
+
+/// A run that goes on is not to be collected.
+pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
+    if record.state != RunState::Running {
+        return Ok(());
+    }
+    let lines = Results::open_read(results)?.runs(&Filter::default())?;
+    let runs = |stage| stage == RunStage::Running;
+    let line = lines.iter().find(|line| line.id == record.id);
+    match line.is_some_and(|line| runs(line.stage)) {
+        true => bail!("the run {} still goes on", record.head.name),
+        false => Ok(()),
+    }
+}
+
+/// The files of a run's agents: those that are given, and those that can be had.
+pub(super) fn gathered(
+    parsed: &Parsed,
+    record: &RunRecord,
+    given: Vec<PathBuf>,
+    scratch: &Path,
+) -> Result<Vec<PathBuf>> {
+    let name = &record.head.name;
+    let run = record.fact(RUN).ok_or_else(|| {
+        usage(format!(
+            "the run {name} was made by one load generator: there is nothing to collect"
+        ))
+    })?;
+    let run = RunId::new(run)?;
+    let program = record.fact(COMMAND).filter(|program| is_plain(program));
+    let heads = opened(given.iter().cloned())?;
+    let mut paths = given;
+    let mut missing = Vec::new();
+    for fact in &record.facts {
+        let Some(agent) = fact.name.strip_prefix(AGENT) else {
+            continue;
+        };
+        let agent = AgentName::new(agent)?;
+        if heads.iter().any(|file| file.head().agent == agent) {
+            continue;
+        }
+        match had(parsed, &run, &agent, &fact.value, (scratch, program)) {
+            Ok(path) => paths.push(path),
+            Err(error) => missing.push(format!("{agent} ({}): {error:#}", fact.value)),
+        }
+    }
+    for why in &missing {
+        console::note(&format!("warning: no file of {}", redact::text(why)));
+    }
+    match paths.is_empty() {
+        true => bail!("there is no file of any agent of the run {name}"),
+        false => Ok(paths),
+    }
+}
+
+/// Whether a program is one word to a shell: a results file may be somebody else's.
+fn is_plain(program: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    !program.is_empty() && !program.starts_with('-') && program.chars().all(plain)
+}
+
+/// An agent's file, brought here where it is elsewhere.
+fn had(
+    parsed: &Parsed,
+    run: &RunId,
+    agent: &AgentName,
+    place: &str,
+    (scratch, program): (&Path, Option<&str>),
+) -> Result<PathBuf> {
+    let name = file_name(run, agent);
+    match Place::one(place) {
+        Ok(Place::Ssh(host)) => {
+            let path = scratch.join(&name);
+            let file = std::fs::File::create(&path)?;
+            let program = parsed.value("agent-command").or(program).unwrap_or("dyno");
+            let remote = Remote::new(&host, program);
+            let mut command = remote.command(&format!("agent --print-file {run}.{agent}"));
+            let said = scratch.join("ssh.err");
+            command.stdin(Stdio::null()).stdout(file);
+            command.stderr(std::fs::File::create(&said)?);
+            let status = brought(&mut command, &path)?;
+            let said = std::fs::read(&said)?;
+            let said = String::from_utf8_lossy(&said).trim().to_owned();
+            if status.success() {
+                return Ok(path);
+            }
+            let advice = remote.advice(status.code(), &said);
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+            bail!("ssh {host}: {status}: {said}{advice}")
+        }
+        // One that joined may have kept its file on this host, too.
+        place => {
+            let folder = kept::folder().context("$HOME is not set")?;
+            let path = folder.join(&name);
+            match (path.is_file(), place) {
+                (true, _) => Ok(path),
+                (false, Ok(Place::Local)) => bail!("{} is not there", path.display()),
+                (false, _) => bail!(
+                    "it joined by itself: copy ~/.local/state/dyno/agents/{name} from its host, \
+                     and name it"
+                ),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_program_is_no_command_line() {
+        assert!(is_plain("/opt/dyno-0.1/bin/dyno"));
+        for program in ["", "-x", "dyno; rm", "$(id)", "a b", "dyno\nid", "`id`"] {
+            assert!(!is_plain(program), "{program}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A run put together again from the files that its agents kept on their hosts.
+
+mod checks;
+mod files;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use dyno_core::Target;
+use dyno_core::clock::wall_time;
+use dyno_core::plan::{Drive, Plan};
+use dyno_core::record::{Fact, RunHead, RunRecord};
+use dyno_core::summary::{RunSummary, TargetSummary, WorkloadSummary};
+use dyno_fleet::collect::{AgentFile, Collection};
+use dyno_fleet::coordinator::Report;
+use dyno_fleet::merge::{Axis, Merged};
+use dyno_load::RunOutcome;
+use dyno_results::Scope;
+use dyno_run::CollectedRun;
+use dyno_run::scratch::{self, Scratch};
+
+use self::checks::{Counted, Found, compared, own_sessions};
+use self::files::{collected_before, gathered, is_missing_file, is_over, known, opened, original};
+use super::bundle::Bundle;
+use super::outcome::{Known, SENT_AT, operations, together};
+use crate::options::Parsed;
+use crate::run_store;
+use crate::settings::usage;
+
+/// The fact that holds the name of a run on its bus.
+pub const RUN: &str = "fleet.run";
+/// How the facts begin that tell where agents ran.
+pub const AGENT: &str = "fleet.agent.";
+
+/// The fact that tells what started Dyno on other hosts.
+pub const COMMAND: &str = "fleet.command";
+/// The fact that a run was put together from files.
+const COLLECTED: &str = "fleet.collected";
+
+/// What came of collecting.
+pub enum Collected {
+    /// The run is in the results file now.
+    Recorded(Box<RunSummary>),
+    /// It was there already, and the files say the same.
+    Same(String),
+    /// They do not.
+    Differs(String),
+}
+
+/// Puts a run together: the first word names a run of the results file or, as all others do, a
+/// file.
+///
+/// # Errors
+/// There is no such run, or no file of its agents.
+pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
+    let (first, rest) = words
+        .split_first()
+        .ok_or_else(|| usage("dyno fleet collect needs a run, or the files of its agents"))?;
+    let scratch = Scratch::make(
+        &std::env::temp_dir(),
+        &scratch::name(wall_time().as_nanos()),
+    )?;
+    if let Some(file) = words.iter().find(|word| is_missing_file(word)) {
+        return Err(usage(format!(
+            "dyno fleet collect: there is no file {file}"
+        )));
+    }
+    let (results, mut base, files) = if Path::new(first).is_file() {
+        let files = opened(words.iter().map(PathBuf::from))?;
+        let results = run_store::required(parsed)?;
+        (results.clone(), known(&results, &files)?, files)
+    } else {
+        let (results, record) = run_store::load(parsed, first, &Scope::whole())?;
+        let record = original(&results, record)?;
+        is_over(&results, &record)?;
+        let given = rest.iter().map(PathBuf::from).collect();
+        let paths = gathered(parsed, &record, given, scratch.path())?;
+        (results, Some(record), opened(paths.into_iter())?)
+    };
+    if let Some(record) = &base {
+        is_over(&results, record)?;
+        // A second copy would say nothing more.
+        if let Some(before) = collected_before(&results, record)? {
+            base = Some(before);
+        }
+    }
+    let mixed = mixed(parsed, base.as_ref());
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
+    whole(&results, base, files, (&paths, mixed))
+}
+
+/// Adds up the files, and records or compares what comes of it.
+fn whole(
+    results: &Path,
+    base: Option<RunRecord>,
+    files: Vec<AgentFile>,
+    (paths, mixed): (&[PathBuf], bool),
+) -> Result<Collected> {
+    let mut collection = Collection::new(files)?;
+    if mixed {
+        collection.allow_mixed_versions();
+    }
+    lost(&mut collection, base.as_ref());
+    let head = collection.head().cloned();
+    let head = head.ok_or_else(|| anyhow!("there is no file of an agent"))?;
+    let plan = Bundle::plan_of(&head.assignment.plan)?;
+    let (of, division) = (collection.agents(), collection.division().clone());
+    let mut axis = axis(&plan.drive);
+    let mut counted = Counted::of(base.as_ref(), axis.start + axis.warmup_ns);
+    let tell = |merged: Merged| counted.add(&merged);
+    let (report, beyond, start_unix_ns) = collection.merge(axis, tell)?;
+    own_sessions(&report, plan.drive.sessions)?;
+    axis.start_unix_ns = start_unix_ns.unwrap_or(head.unix_ns);
+    let measured = axis.start + axis.warmup_ns;
+    let known = Known {
+        division: &division,
+        sessions: plan.drive.sessions,
+        start: SENT_AT,
+        measured,
+        ended: counted.ended,
+        interrupted: false,
+        machine: "",
+    };
+    let outcome = together(&report, &known)?;
+    if let Some(base) = base.as_ref().filter(|base| base.summary.is_some()) {
+        let found = Found {
+            report: &report,
+            outcome: &outcome,
+            counted: &counted,
+            beyond: &beyond,
+            files: of,
+        };
+        return Ok(compared(base, &found));
+    }
+    let entry = Entry {
+        base,
+        plan,
+        run: head.run.to_string(),
+        files: format!("{of} of {} agents' files", division.agents()),
+        axis,
+    };
+    entry.enter(results, (&report, &outcome), paths)
+}
+
+/// A run that is to be recorded.
+struct Entry {
+    base: Option<RunRecord>,
+    plan: Plan,
+    run: String,
+    files: String,
+    axis: Axis,
+}
+
+impl Entry {
+    fn enter(
+        self,
+        results: &Path,
+        (report, outcome): (&Report, &RunOutcome),
+        paths: &[PathBuf],
+    ) -> Result<Collected> {
+        let Self {
+            base,
+            plan,
+            run,
+            files,
+            axis,
+        } = self;
+        let measured = axis.start + axis.warmup_ns;
+        let started_unix_s = (axis.start_unix_ns + axis.warmup_ns) as f64 / 1e9;
+        let (name, mut facts) = match &base {
+            Some(record) => (format!("{}-collected", record.head.name), Vec::new()),
+            None => (
+                dyno_run::new_name(&plan.workload, started_unix_s),
+                vec![fact(RUN, run)],
+            ),
+        };
+        let run_head = match &base {
+            Some(record) => RunHead {
+                name,
+                ..record.head.clone()
+            },
+            None => bare_head(name, plan, started_unix_s),
+        };
+        let names = operations(report)?;
+        let origin = (measured, Some(started_unix_s));
+        let run = CollectedRun::start(results, run_head, names, origin)?;
+        let place = run.place();
+        facts.push(fact(COLLECTED, files));
+        let finished = || {
+            let run = recorded(run, base.as_ref(), (paths, axis))?;
+            Ok(run.finish(outcome, facts)?)
+        };
+        match finished() {
+            Ok(summary) => Ok(Collected::Recorded(Box::new(summary))),
+            Err(error) => {
+                CollectedRun::remove(&place)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Whether the run took agents of other builds, or the user does.
+fn mixed(parsed: &Parsed, base: Option<&RunRecord>) -> bool {
+    const OPTION: &str = "allow-mixed-versions";
+    let allowed = |word: &String| word.trim_start_matches('-').replace('_', "-") == OPTION;
+    parsed.has(OPTION) || base.is_some_and(|base| base.head.argv.iter().any(allowed))
+}
+
+/// Tells of those that were lost to the recorded run what it has of them.
+fn lost(collection: &mut Collection, base: Option<&RunRecord>) {
+    let own = base.filter(|base| base.fact(COLLECTED).is_none());
+    let agents = own.and_then(|base| Some(&base.summary.as_ref()?.agents));
+    for (index, agent) in agents.into_iter().flatten().enumerate() {
+        if agent.lost {
+            collection.was_lost(index, agent.events);
+        }
+    }
+}
+
+/// The run with what was seen of it, and what its agents measured.
+fn recorded(
+    mut run: CollectedRun,
+    base: Option<&RunRecord>,
+    (paths, axis): (&[PathBuf], Axis),
+) -> Result<CollectedRun> {
+    if let Some(base) = base {
+        run.observed(base)?;
+    }
+    let again = Collection::new(opened(paths.iter().cloned())?)?;
+    let mut failed = None;
+    again.merge(axis, |merged| {
+        if failed.is_none() {
+            failed = run.interval(&merged.interval).err();
+        }
+    })?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(run),
+    }
+}
+
+fn fact(name: &str, value: String) -> Fact {
+    Fact {
+        name: name.to_owned(),
+        value,
+        source: "the files that agents kept of the run".to_owned(),
+    }
+}
+
+fn axis(drive: &Drive) -> Axis {
+    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Axis {
+        start: SENT_AT,
+        start_unix_ns: 0,
+        warmup_ns: ns(drive.ramp_up + drive.warmup),
+        interval_ns: ns(drive.interval),
+    }
+}
+
+/// The head of a run of which there is no record: what the plan tells.
+fn bare_head(name: String, plan: Plan, unix_s: f64) -> RunHead {
+    let url = plan.target.as_ref().and_then(|target| target.url());
+    let target = url.and_then(|url| Target::parse(&url).ok());
+    let family = target.as_ref().map(|target| target.family);
+    RunHead {
+        name,
+        source: dyno_core::record::Source::Dyno,
+        profile: dyno_core::record::Profile::Standard,
+        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
+        created_unix_s: unix_s,
+        argv: Vec::new(),
+        workload: WorkloadSummary {
+            name: plan.workload.clone(),
+            command: "run".to_owned(),
+            ..WorkloadSummary::default()
+        },
+        script_sha256: plan.script_sha256.clone(),
+        target: TargetSummary {
+            url: target.map(|target| target.label()).unwrap_or_default(),
+            family,
+            ..TargetSummary::default()
+        },
+        drive: Some(plan.drive.own()),
+        percentiles: plan.record.percentiles.clone(),
+        note: plan.record.note.clone(),
+        factors: plan.record.factors.clone(),
+        phase: None,
+        trial: plan.record.trial.clone(),
+        plan: Some(Box::new(plan)),
+    }
+}
