@@ -468,7 +468,6 @@ mod tests {
         };
         assert!(message("wl --table-sise=1").contains("did you mean --table-size"));
         assert!(message("wl --session=1").contains("did you mean --sessions"));
-        assert!(message("wl --profile").contains("did you mean --cpu-profile"));
         assert!(message("wl --zzzzzz").contains("see --help"));
         assert!(message("wl --quiet=1").contains("takes no value"));
         assert!(message("wl --sessions").contains("needs a value"));

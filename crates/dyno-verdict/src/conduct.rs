@@ -112,10 +112,8 @@ const LENGTH: Threshold = Threshold {
 
 /// Events that begin within this time of one another are the beginning and the end of one gap.
 const SAME_S: f64 = 1e-3;
-/// Time between samples, in seconds, where they show none.
-const USUAL_S: f64 = 1.0;
-/// So much of a period the first and the last sample may be off.
-const EDGE: f64 = 0.25;
+/// What a quotient of times may lose to rounding, in samples.
+const ROUNDING: f64 = 1e-6;
 
 fn agents(view: &View) -> Made {
     let summary = view.run.summary.as_ref();
@@ -379,18 +377,20 @@ fn missing(view: &View, times: &[f64]) -> Option<Missing> {
         return None;
     }
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // One sample or none shows no period: the usual one is a second.
     let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
-    let period = period.unwrap_or(USUAL_S);
-    let between = gaps.iter().map(|gap| (gap / period).round() - 1.0);
-    // The first and the last sample lie anywhere within their periods, or a little late.
-    let first = times.first().copied().unwrap_or(view.length_s);
-    let last = times.last().copied().unwrap_or(view.length_s);
-    let outer = [first, view.length_s - last];
-    let outer = outer.into_iter().map(|gap| (gap / period - EDGE).floor());
-    let samples: f64 = between.chain(outer).map(|gap| gap.max(0.0)).sum();
-    // Above 0: a run of this length without any lacks some.
-    let expected = samples + times.len() as f64;
+    let Some(period) = period else {
+        // One sample or none shows no period: the usual one is a second.
+        let samples = (view.length_s as u64)
+            .saturating_sub(times.len() as u64)
+            .max(1);
+        return Some(Missing {
+            samples,
+            percent: 100.0,
+        });
+    };
+    // The first and the last sample lie anywhere within their periods.
+    let expected = (view.length_s / period - 1.0).max(1.0);
+    let samples = (expected - times.len() as f64 + ROUNDING).max(0.0).floor();
     Some(Missing {
         samples: samples as u64,
         percent: samples / expected * 100.0,

@@ -228,12 +228,10 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
     };
     let text = format!("{{\"v\":{PROTOCOL},\"what\":2}}");
     for channel in Channel::ALL {
-        bench
-            .coordinator
-            .receive(&subject(channel), text.as_bytes(), bench.now);
-        bench
-            .coordinator
-            .receive(&subject(channel), &[0; 20_000], bench.now);
+        for bytes in [text.as_bytes(), &[0; 20_000]] {
+            let subject = subject(channel);
+            bench.coordinator.receive(&subject, bytes, bench.now);
+        }
     }
     // Another run's, and one of nobody.
     let other = Subject {
@@ -254,12 +252,10 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
     bench.record(2, 11, Some(End::Completed));
     // What the bus answers to somebody else, who had it sent here.
     let answer = br#"{"stream":"DYNO_r1","seq":7}"#;
-    bench
-        .coordinator
-        .receive(&subject(Channel::Pulse), answer, bench.now);
-    bench
-        .coordinator
-        .receive(&subject(Channel::Intervals), answer, bench.now);
+    for channel in [Channel::Pulse, Channel::Intervals] {
+        let subject = subject(channel);
+        bench.coordinator.receive(&subject, answer, bench.now);
+    }
     let report = bench.end();
     assert_eq!(report.failed, None);
     assert_eq!(report.total.counters.events, 11);
@@ -387,9 +383,8 @@ fn an_agent_whose_process_has_ended_is_lost_at_once() {
     bench.start();
     bench.record(0, 5, None);
     let gen1 = AgentName::new("gen1").unwrap();
-    bench
-        .coordinator
-        .gone(&gen1, "its process has ended (signal: 9)", bench.now);
+    let why = "its process has ended (signal: 9)";
+    bench.coordinator.gone(&gen1, why, bench.now);
     // What it sent before may still come.
     bench.pass(SECOND);
     bench.record(1, 6, None);

@@ -140,7 +140,7 @@ fn memory(page: &mut Page, view: &View<'_>) {
 
 /// Whether Dyno itself had room.
 fn generator(page: &mut Page, view: &View<'_>) {
-    let agents = (view.run.summary.as_ref()).is_some_and(|one| !one.agents.is_empty());
+    let agents = !view.agents().is_empty();
     let title = if agents {
         "Coordinator"
     } else {

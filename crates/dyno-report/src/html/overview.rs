@@ -81,14 +81,13 @@ fn lead(view: &View<'_>) -> String {
     let mut parts = vec![head.target.url.clone()];
     if let Some(drive) = &head.drive {
         let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
-        let agents = view.run.summary.as_ref().map_or(0, |one| one.agents.len());
         parts.push(format!(
             "{} {}",
             match drive.session_schedule() {
                 Some(schedule) => format!("{} sessions", schedule.short()),
                 None => count(sessions, "session"),
             },
-            match agents as u64 {
+            match view.agents().len() as u64 {
                 0 => format!("on {}", count(workers, "worker")),
                 agents => format!("of {}", count(agents, "load generator")),
             }

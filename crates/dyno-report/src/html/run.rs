@@ -4,6 +4,7 @@ use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, Span, Stalls, TooLittle};
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+use dyno_core::summary::AgentSummary;
 use dyno_core::summary::{IntervalSummary, LatencySummary};
 
 use super::chart::Compact;
@@ -35,6 +36,11 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// The load generators, where several made the load.
+    pub(super) fn agents(&self) -> &'a [AgentSummary] {
+        self.run.summary.as_ref().map_or(&[], |one| &one.agents)
+    }
+
     pub(super) fn new(
         (index, of): (usize, usize),
         label: String,

@@ -34,10 +34,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
         "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3><dl class=\"facts\">"
     );
     match &head.drive {
-        Some(drive) => {
-            let agents = (view.run.summary.as_ref()).is_some_and(|one| !one.agents.is_empty());
-            drive_facts(page, drive, agents);
-        }
+        Some(drive) => drive_facts(page, drive, !view.agents().is_empty()),
         None => put!(
             page,
             "<dt>Drive</dt><dd>not on record: an imported log does not tell</dd>"
