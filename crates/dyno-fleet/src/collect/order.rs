@@ -8,8 +8,9 @@ use crate::message::{Body, Message, Record};
 
 /// The intervals of a load are cut at instants of one clock: they are apart by no more than this.
 const TOLERANCE_NS: Nanos = 1_000_000;
-/// A load that begins so late is no part of its run.
-const LATE_NS_MAX: Nanos = 1_000_000_000;
+/// An agent that stood still at the start begins late, which its run doubts; later than this it is
+/// lost to its run.
+const LATE_NS_MAX: Nanos = 10_000_000_000;
 
 /// What stood in a file until now.
 #[derive(Debug, Default)]
