@@ -267,8 +267,10 @@ pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     let errors = outcome.totals.connect_errors.values();
     let why = errors.max_by_key(|error| error.count);
     let why = why.map_or_else(String::new, |error| format!(": {}", error.sample));
-    (count > 0)
-        .then(|| format!("of {all} sessions {count} had no connection when the run ended{why}"))
+    let sessions = if all == 1 { "session" } else { "sessions" };
+    (count > 0).then(|| {
+        format!("{count} of {all} {sessions} had lost a connection when the run ended{why}")
+    })
 }
 
 /// The sessions whose events are the run's.
