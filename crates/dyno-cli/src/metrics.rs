@@ -244,7 +244,7 @@ impl Push {
         let now = wall_time().as_secs_f64();
         let started = figures.started_unix_s().unwrap_or(now).min(now);
         let over = match self.temporality {
-            Temporality::Delta => Over::Interval(interval),
+            Temporality::Delta => Over::Last,
             Temporality::Cumulative => Over::Run,
         };
         let (mut from_unix_s, mut to_unix_s) = (started, now);

@@ -47,8 +47,8 @@ const SCALE_MIN: i32 = -10;
 pub struct Distribution {
     /// How many.
     pub count: u64,
-    /// Their exact sum in seconds.
-    pub sum_s: f64,
+    /// Their exact sum in nanoseconds.
+    pub sum_ns: u64,
     /// The exact shortest and longest in seconds; `None` without any.
     pub extremes_s: Option<(f64, f64)>,
     /// How many lie in each of the classic buckets: up to [`BOUNDS`], and above.
@@ -58,7 +58,7 @@ pub struct Distribution {
 }
 
 /// Counts in buckets whose bounds are powers of 2^(2^-scale).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exponential {
     /// The scale, which Prometheus calls the schema.
     pub scale: i32,
@@ -70,6 +70,10 @@ pub struct Exponential {
 impl Distribution {
     /// Of a histogram in nanoseconds, with the exact sum and extremes that were kept beside it.
     pub fn new(histogram: &Histogram<u64>, sum_ns: u64, extremes_ns: (u64, u64)) -> Self {
+        let count = histogram.len();
+        if count == 0 {
+            return Self::default();
+        }
         let mut classic = [0; BOUNDS.len() + 1];
         let mut buckets: Vec<(i32, u64)> = Vec::new();
         let per_octave = f64::from(NATIVE_SCHEMA).exp2();
@@ -84,12 +88,10 @@ impl Distribution {
                 _ => buckets.push((index, count)),
             }
         }
-        let count = histogram.len();
         Self {
             count,
-            sum_s: sum_ns as f64 / 1e9,
-            extremes_s: (count > 0)
-                .then(|| (extremes_ns.0 as f64 / 1e9, extremes_ns.1 as f64 / 1e9)),
+            sum_ns,
+            extremes_s: Some((extremes_ns.0 as f64 / 1e9, extremes_ns.1 as f64 / 1e9)),
             classic,
             exponential: Exponential {
                 scale: NATIVE_SCHEMA,
@@ -98,13 +100,28 @@ impl Distribution {
         }
     }
 
+    /// Their sum in seconds.
+    pub fn sum_s(&self) -> f64 {
+        self.sum_ns as f64 / 1e9
+    }
+
     /// Adds another's values, of which the exponential buckets are left out.
     pub(crate) fn add_classic(&mut self, other: &Self) {
         self.count += other.count;
-        self.sum_s += other.sum_s;
+        self.sum_ns += other.sum_ns;
         for (sum, count) in self.classic.iter_mut().zip(&other.classic) {
             *sum += count;
         }
+    }
+
+    /// Adds another's values. Both have exponential buckets of [`NATIVE_SCHEMA`].
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.add_classic(other);
+        self.extremes_s = match (self.extremes_s, other.extremes_s) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
+        };
+        self.exponential.add(&other.exponential);
     }
 
     /// How many lie at or below each of [`BOUNDS`], and in all.
@@ -116,7 +133,26 @@ impl Distribution {
     }
 }
 
+impl Default for Exponential {
+    fn default() -> Self {
+        Self {
+            scale: NATIVE_SCHEMA,
+            buckets: Vec::new(),
+        }
+    }
+}
+
 impl Exponential {
+    /// Adds the counts of another of the same scale.
+    fn add(&mut self, other: &Self) {
+        for (index, count) in &other.buckets {
+            match self.buckets.binary_search_by_key(index, |(own, _)| *own) {
+                Ok(at) => self.buckets[at].1 += count,
+                Err(at) => self.buckets.insert(at, (*index, *count)),
+            }
+        }
+    }
+
     /// With the finest buckets, no finer than these, of which few enough span all that is there.
     #[must_use]
     pub fn spanning_few(mut self) -> Self {
@@ -150,7 +186,7 @@ mod tests {
     use dyno_core::interval::Latencies;
     use proptest::prelude::*;
 
-    use super::{BOUNDS, Distribution, Exponential, NATIVE_SCHEMA};
+    use super::{BOUNDS, Distribution, NATIVE_SCHEMA};
 
     fn distribution(values_ns: &[u64]) -> Distribution {
         let mut latencies = Latencies::default();
@@ -176,22 +212,14 @@ mod tests {
     fn a_value_lies_in_the_bucket_that_holds_it() {
         let told = distribution(&[1, 9_000, 15_000, 1_500_000, 60_000_000_000]);
         assert_eq!(told.count, 5);
-        assert_eq!(told.sum_s, 60.001_524_001);
+        assert_eq!(told.sum_s(), 60.001_524_001);
         assert_eq!(told.extremes_s, Some((1e-9, 60.0)));
         assert_eq!(told.classic[0], 2);
         assert_eq!(told.classic[1], 1);
         assert_eq!(told.classic[7], 1);
         assert_eq!(told.classic[21], 1);
         assert_eq!(told.cumulative().last(), Some(5));
-        assert_eq!(distribution(&[]), {
-            Distribution {
-                exponential: Exponential {
-                    scale: NATIVE_SCHEMA,
-                    buckets: Vec::new(),
-                },
-                ..Distribution::default()
-            }
-        });
+        assert_eq!(distribution(&[]), Distribution::default());
     }
 
     proptest! {

@@ -110,6 +110,9 @@ impl Sample {
     }
 }
 
+/// Ends of names that Prometheus keeps for counters and histograms.
+const OF_OTHERS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
+
 /// All values of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
@@ -127,7 +130,8 @@ pub struct Family {
 
 impl Family {
     /// The name as Prometheus has it, without what a counter's samples add to it. The unit is left
-    /// out where the name ends in it by itself.
+    /// out where the name ends in it by itself. A gauge does not end in what is kept for counters
+    /// and histograms.
     pub fn prometheus_name(&self) -> String {
         let mut name = plain(&self.name);
         let unit = self.unit.word();
@@ -142,23 +146,29 @@ impl Family {
             name.push('_');
             name.push_str(unit);
         }
+        if self.kind == Kind::Gauge && OF_OTHERS.iter().any(|suffix| name.ends_with(suffix)) {
+            name.push_str("_value");
+        }
         name
     }
 }
 
 /// A name in the letters that Prometheus allows in those of metrics and labels.
 pub fn plain(name: &str) -> String {
-    let mut plain: String = name
-        .chars()
-        .map(|letter| match letter {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => letter,
-            _ => '_',
-        })
-        .collect();
-    if plain.starts_with(|first: char| first.is_ascii_digit()) {
-        plain.insert(0, '_');
-    }
+    let mut plain = String::with_capacity(name.len() + 1);
+    push_plain(&mut plain, name);
     plain
+}
+
+/// Adds such a name.
+pub(crate) fn push_plain(out: &mut String, name: &str) {
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        out.push('_');
+    }
+    out.extend(name.chars().map(|letter| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => letter,
+        _ => '_',
+    }));
 }
 
 #[cfg(test)]
@@ -187,6 +197,10 @@ mod tests {
             "dyno_host_memory_free_bytes"
         );
         assert_eq!(name("dyno.events", Unit::None), "dyno_events");
+        assert_eq!(
+            name("dyno.db.status.Prepared_stmt_count", Unit::None),
+            "dyno_db_status_Prepared_stmt_count_value"
+        );
         assert_eq!(
             name("db.client.operation.duration", Unit::Seconds),
             "db_client_operation_duration_seconds"

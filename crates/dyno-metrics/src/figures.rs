@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_core::interval::{ErrorsByCode, Interval, Latencies, OperationInterval};
+use dyno_core::interval::{ErrorsByCode, Interval, OperationCounters};
 use dyno_core::plan::Drive;
 use dyno_core::record::{RunHead, SeriesKey};
 use dyno_core::states::{SessionState, SessionStates};
@@ -10,6 +10,7 @@ use dyno_core::states::{SessionState, SessionStates};
 use crate::buckets::Distribution;
 use crate::family::{Family, Kind, Label, Sample, Unit};
 use crate::names::{EVENT, OPERATION, Observed, RUN, label, of_target, target};
+use crate::sums::{Sums, Timed};
 
 /// One of Dyno's own metrics.
 #[derive(Clone, Copy, Debug)]
@@ -133,11 +134,12 @@ impl Phase {
 
 /// Which sums counters and histograms are.
 #[derive(Clone, Copy, Debug)]
-pub enum Over<'a> {
+pub enum Over {
     /// Those of all intervals so far.
     Run,
-    /// Those of this one.
-    Interval(&'a Interval),
+    /// Those of what has ended since the interval before: of the last interval, or none when the
+    /// run begins or ends.
+    Last,
 }
 
 /// What is known of a run while it goes on.
@@ -151,11 +153,8 @@ pub struct Figures {
     /// When the measurement begins, in seconds since 1970.
     started_unix_s: Option<f64>,
     ended: bool,
-    total: Interval,
-    measured_s: f64,
-    /// Intervals that were not pushed, and how many of these were told as an interval's.
-    dropped: u64,
-    dropped_told: u64,
+    total: Sums,
+    last: Sums,
     /// How often an interval, or the run, has ended.
     changes: u64,
     states: SessionStates,
@@ -208,8 +207,11 @@ impl Figures {
         if self.operations.is_empty() {
             self.operations = operations.to_vec();
         }
-        self.total.merge_sums(interval);
-        self.measured_s += length_s(interval);
+        // What was dropped since is told with this interval.
+        let dropped = self.last.dropped;
+        self.last = Sums::of(interval);
+        self.total.add(&self.last);
+        self.last.dropped = dropped;
         self.changes += 1;
         self.states = interval.states;
         self.backlog = interval.backlog;
@@ -230,12 +232,17 @@ impl Figures {
 
     /// An interval was not pushed.
     pub fn dropped(&mut self) {
-        self.dropped += 1;
+        self.total.dropped += 1;
+        self.last.dropped += 1;
     }
 
     /// The run is over.
     pub fn end(&mut self) {
         self.ended = true;
+        self.last = Sums {
+            dropped: self.last.dropped,
+            ..Sums::default()
+        };
         (self.states, self.backlog, self.concurrency) = Default::default();
         self.changes += 1;
     }
@@ -262,16 +269,16 @@ impl Figures {
 
     /// All metrics: counters and histograms of this time, the rest as it is now. None before there
     /// is a run.
-    pub fn families(&mut self, over: Over<'_>, now_unix_s: f64) -> Vec<Family> {
+    pub fn families(&mut self, over: Over, now_unix_s: f64) -> Vec<Family> {
         if self.run.is_empty() {
             return Vec::new();
         }
         let mut families = match over {
-            Over::Run => self.of_sums(&self.total, self.measured_s, self.dropped),
-            Over::Interval(interval) => {
-                let dropped = self.dropped - self.dropped_told;
-                self.dropped_told = self.dropped;
-                self.of_sums(interval, length_s(interval), dropped)
+            Over::Run => self.of_sums(&self.total),
+            Over::Last => {
+                let families = self.of_sums(&self.last);
+                self.last.dropped = 0;
+                families
             }
         };
         families.extend(self.of_now(now_unix_s));
@@ -284,8 +291,8 @@ impl Figures {
         families
     }
 
-    fn of_sums(&self, interval: &Interval, measured_s: f64, dropped: u64) -> Vec<Family> {
-        let counters = &interval.counters;
+    fn of_sums(&self, sums: &Sums) -> Vec<Family> {
+        let counters = &sums.counters;
         let one = |metric: Metric, count: u64| {
             metric.family(vec![Sample::number(Vec::new(), count as f64)])
         };
@@ -303,59 +310,46 @@ impl Figures {
             one(ROWS, counters.rows),
             one(RECEIVED, counters.bytes_in),
             one(SENT, counters.bytes_out),
-            ERRORS.family(errors(&interval.errors)),
-            CONNECT_ERRORS.family(errors(&interval.connect_errors)),
+            ERRORS.family(errors(&sums.errors)),
+            CONNECT_ERRORS.family(errors(&sums.connect_errors)),
             one(RECONNECTS, counters.reconnects),
             one(RETRIES, counters.retries),
-            MEASURED.family(vec![Sample::number(Vec::new(), measured_s)]),
+            MEASURED.family(vec![Sample::number(Vec::new(), sums.measured_s)]),
         ];
-        if self.dropped > 0 {
-            families.push(one(DROPPED, dropped));
+        if self.total.dropped > 0 {
+            families.push(one(DROPPED, sums.dropped));
         }
-        families.extend(self.of_operations(interval));
+        families.extend(self.of_operations(sums));
         families
     }
 
-    fn of_operations(&self, interval: &Interval) -> Vec<Family> {
-        let open = self.is_open();
-        let named = self.operations.iter().zip(&interval.operations);
-        let named: Vec<(&str, &OperationInterval)> = named
-            .map(|(name, operation)| (name.as_str(), operation))
+    fn of_operations(&self, sums: &Sums) -> Vec<Family> {
+        let named = || self.operations.iter().zip(&sums.operations);
+        let all: Vec<(&str, &Timed)> = std::iter::once((EVENT, &sums.events))
+            .chain(named().map(|(name, (_, timed))| (name.as_str(), timed)))
             .collect();
-        let event = (EVENT, &interval.latencies);
-        let latencies = named
-            .iter()
-            .map(|(name, operation)| (*name, &operation.latencies));
-        let all: Vec<(&str, &Latencies)> = std::iter::once(event).chain(latencies).collect();
-        let of = |name: &str, distribution: Distribution| {
-            Sample::latencies(vec![label(OPERATION, name)], distribution)
+        let each = |metric: Metric, of: fn(&Timed) -> &Distribution| {
+            let sample = |(name, timed): &(&str, &Timed)| {
+                Sample::latencies(vec![label(OPERATION, *name)], of(timed).clone())
+            };
+            metric.family(all.iter().map(sample).collect())
         };
-        // Made once for two metrics: to go through a histogram is most of what a page costs.
-        let services: Vec<(&str, Distribution)> = all
-            .iter()
-            .map(|(name, told)| (*name, service(told)))
-            .collect();
-        let service = services.iter().map(|(name, told)| of(name, told.clone()));
-        let mut families = vec![SERVICE.family(service.collect())];
-        if open {
-            let responses = all.iter().map(|(name, told)| of(name, response(told)));
-            families.push(RESPONSE.family(responses.collect()));
-            let waited =
-                |told: &Latencies| told.response_ns_sum.saturating_sub(told.service_ns_sum);
-            let wait = Sample::number(
-                vec![label(OPERATION, EVENT)],
-                waited(&interval.latencies) as f64 / 1e9,
-            );
+        let mut families = vec![each(SERVICE, |timed| &timed.service)];
+        if self.is_open() {
+            families.push(each(RESPONSE, |timed| &timed.response));
+            let labels = vec![label(OPERATION, EVENT)];
+            let wait = Sample::number(labels, sums.events.waited_s());
             families.push(WAIT.family(vec![wait]));
         }
-        families.push(OPERATIONS.family(outcomes(&named)));
+        let outcomes = named().flat_map(|(name, (counters, _))| outcomes(name, counters));
+        families.push(OPERATIONS.family(outcomes.collect()));
         if !self.target.is_empty() {
             // Whoever adds up its operations is not to have their events a second time.
-            let events = usize::from(services.len() > 1);
-            let duration = services.into_iter().skip(events).map(|(name, told)| {
+            let events = usize::from(all.len() > 1);
+            let duration = all.iter().skip(events).map(|(name, timed)| {
                 let mut labels = self.target.clone();
-                labels.push(label("db.operation.name", name));
-                Sample::latencies(labels, told)
+                labels.push(label("db.operation.name", *name));
+                Sample::latencies(labels, timed.service.clone())
             });
             families.push(DURATION.family(duration.collect()));
         }
@@ -443,10 +437,6 @@ impl Observed {
     }
 }
 
-fn length_s(interval: &Interval) -> f64 {
-    interval.end.saturating_sub(interval.start) as f64 / 1e9
-}
-
 fn errors(errors: &ErrorsByCode) -> Vec<Sample> {
     let sample = |(code, error): (&String, &dyno_core::interval::ErrorCount)| {
         let labels = vec![
@@ -458,30 +448,16 @@ fn errors(errors: &ErrorsByCode) -> Vec<Sample> {
     errors.iter().map(sample).collect()
 }
 
-fn outcomes(named: &[(&str, &OperationInterval)]) -> Vec<Sample> {
-    let of = |(name, operation): &(&str, &OperationInterval)| {
-        let counters = &operation.counters;
-        let outcomes = [
-            ("done", counters.done),
-            ("rolled_back", counters.rolled_back),
-            ("given_up", counters.given_up),
-            ("unknown", counters.unknown),
-            ("duplicate", counters.duplicates),
-        ];
-        outcomes.map(|(outcome, count)| {
-            let labels = vec![label(OPERATION, *name), label("outcome", outcome)];
-            Sample::number(labels, count as f64)
-        })
-    };
-    named.iter().flat_map(of).collect()
-}
-
-fn service(told: &Latencies) -> Distribution {
-    let extremes = (told.service_ns_min, told.service_ns_max);
-    Distribution::new(&told.service, told.service_ns_sum, extremes)
-}
-
-fn response(told: &Latencies) -> Distribution {
-    let extremes = (told.response_ns_min, told.response_ns_max);
-    Distribution::new(&told.response, told.response_ns_sum, extremes)
+fn outcomes(name: &str, counters: &OperationCounters) -> [Sample; 5] {
+    let outcomes = [
+        ("done", counters.done),
+        ("rolled_back", counters.rolled_back),
+        ("given_up", counters.given_up),
+        ("unknown", counters.unknown),
+        ("duplicate", counters.duplicates),
+    ];
+    outcomes.map(|(outcome, count)| {
+        let labels = vec![label(OPERATION, name), label("outcome", outcome)];
+        Sample::number(labels, count as f64)
+    })
 }

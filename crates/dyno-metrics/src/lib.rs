@@ -16,6 +16,7 @@ mod names;
 pub mod otlp;
 pub mod protobuf;
 mod pusher;
+mod sums;
 pub mod text;
 
 pub use buckets::{BOUNDS, Distribution, Exponential, NATIVE_SCHEMA};

@@ -157,7 +157,7 @@ fn point(told: &Distribution) -> ExponentialHistogramDataPoint {
     }
     ExponentialHistogramDataPoint {
         count: told.count,
-        sum: Some(told.sum_s),
+        sum: Some(told.sum_s()),
         scale: exponential.scale,
         positive: Some(Buckets {
             // A bucket is called by its lower bound here.
@@ -205,7 +205,7 @@ mod tests {
     fn buckets_are_called_by_their_lower_bounds() {
         let told = Distribution {
             count: 6,
-            sum_s: 9.0,
+            sum_ns: 9_000_000_000,
             extremes_s: Some((0.5, 3.0)),
             exponential: Exponential {
                 scale: 0,

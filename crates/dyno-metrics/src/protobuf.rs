@@ -151,7 +151,7 @@ fn histogram(told: &Distribution) -> Histogram {
     let (positive_span, positive_delta) = native(&told.exponential.buckets);
     Histogram {
         sample_count: told.count,
-        sample_sum: told.sum_s,
+        sample_sum: told.sum_s(),
         bucket: bucket
             .map(|(upper_bound, cumulative_count)| Bucket {
                 cumulative_count,
@@ -220,7 +220,7 @@ mod tests {
         };
         let distribution = Distribution {
             count: 1,
-            sum_s: 2.0,
+            sum_ns: 2_000_000_000,
             ..Distribution::default()
         };
         let families = [

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::buckets::{BOUNDS, Distribution};
-use crate::family::{Family, Kind, Label, Sample, Value, plain};
+use crate::family::{Family, Kind, Label, Sample, Value, push_plain};
 
 /// Which text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,9 @@ fn one(out: &mut String, family: &Family, version: Version) {
         Version::OpenMetrics => name.clone(),
         Version::Plain => format!("{name}{suffix}"),
     };
-    let help = escaped(&family.help, version == Version::OpenMetrics);
-    let _ = writeln!(out, "# HELP {described} {help}.");
+    let _ = write!(out, "# HELP {described} ");
+    push_escaped(out, &family.help, version == Version::OpenMetrics);
+    out.push_str(".\n");
     let _ = writeln!(out, "# TYPE {described} {kind}");
     let unit = family.unit.word();
     if version == Version::OpenMetrics && !unit.is_empty() && name.ends_with(unit) {
@@ -108,7 +109,7 @@ fn histogram(
         "_sum",
         labels,
         None,
-        &number(distribution.sum_s),
+        &number(distribution.sum_s()),
         end,
     );
 }
@@ -145,10 +146,14 @@ fn line(
     let mut separator = '{';
     let own = labels
         .iter()
-        .map(|(name, value)| (plain(name), value.as_str()));
-    let bound = bound.map(|bound| ("le".to_owned(), bound));
+        .map(|(name, value)| (name.as_ref(), value.as_str()));
+    let bound = bound.map(|bound| ("le", bound));
     for (label, text) in own.chain(bound) {
-        let _ = write!(out, "{separator}{label}=\"{}\"", escaped(text, true));
+        out.push(separator);
+        push_plain(out, label);
+        out.push_str("=\"");
+        push_escaped(out, text, true);
+        out.push('"');
         separator = ',';
     }
     if separator == ',' {
@@ -172,17 +177,20 @@ fn number(value: f64) -> String {
     }
 }
 
-fn escaped(text: &str, quotes: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '"' if quotes => out.push_str("\\\""),
-            letter => out.push(letter),
-        }
+fn push_escaped(out: &mut String, text: &str, quotes: bool) {
+    let special = |letter: char| matches!(letter, '\\' | '\n') || quotes && letter == '"';
+    let mut rest = text;
+    while let Some(at) = rest.find(special) {
+        out.push_str(&rest[..at]);
+        out.push('\\');
+        out.push(if rest[at..].starts_with('\n') {
+            'n'
+        } else {
+            rest.as_bytes()[at] as char
+        });
+        rest = &rest[at + 1..];
     }
-    out
+    out.push_str(rest);
 }
 
 #[cfg(test)]
@@ -204,7 +212,7 @@ mod tests {
         };
         let distribution = Distribution {
             count: 3,
-            sum_s: 0.5,
+            sum_ns: 500_000_000,
             classic: std::array::from_fn(|bucket| u64::from(bucket < 3)),
             ..Distribution::default()
         };

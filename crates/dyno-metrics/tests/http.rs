@@ -229,7 +229,7 @@ fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
 fn batch(figures: &mut Figures, interval: &Interval) -> Batch {
     figures.interval(interval, &[]);
     Batch {
-        families: figures.families(Over::Interval(interval), 1_700_000_000.5),
+        families: figures.families(Over::Last, 1_700_000_000.5),
         window: Window {
             from_unix_s: interval.index as f64,
             to_unix_s: interval.index as f64 + 1.0,
