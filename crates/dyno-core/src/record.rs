@@ -130,6 +130,9 @@ pub struct Fact {
 /// The name of the fact that holds the hash of the log that a run was imported from.
 pub const LOG_DIGEST: &str = "import.sha256";
 
+/// The name of the fact that holds who observed the server from its own host: `ssh:db1`.
+pub const SERVER_OBSERVER: &str = "server.observer";
+
 /// The name of the fact that an imported log lacks its end; its value is a sentence without its
 /// point.
 pub const LOG_CUT_OFF: &str = "import.cut_off";

@@ -8,6 +8,7 @@ mod parts;
 mod phase;
 mod plans;
 mod roles;
+mod server_host;
 mod statements;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ pub use parts::{Against, PartSummary};
 pub use phase::PhaseOf;
 pub use plans::{Access, StatementPlan};
 pub use roles::RoleSummary;
+pub use server_host::ServerHost;
 pub use statements::StatementSummary;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
@@ -121,6 +123,9 @@ pub struct RunSummary {
     /// What is wrong, or odd, about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_findings: Vec<AgentFinding>,
+    /// The server's host; `None` where nobody observed it from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_host: Option<ServerHost>,
     /// The limit on latencies; `None` without one.
     #[serde(default)]
     pub latency_limit: Option<LatencyLimit>,

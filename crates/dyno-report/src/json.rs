@@ -32,7 +32,7 @@ mod tests {
     use dyno_core::finding::Outcome;
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
-        Access, AgentClock, AgentFinding, AgentSummary, RunEnd, StatementPlan,
+        Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
     };
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -94,6 +94,12 @@ mod tests {
             text: "{}".into(),
             why_not: "the server tells no plan".into(),
         }];
+        varied.server_host = Some(ServerHost {
+            observer: "ssh:db1".into(),
+            cpus: Some(16.0),
+            busy_percent: Some(64.0),
+            server_percent: Some(52.0),
+        });
         divided(&mut varied);
         let varied = json(&varied);
         let validator = jsonschema::draft202012::new(&schema).unwrap();

@@ -21,6 +21,7 @@ mod root_causes;
 pub mod samples;
 mod schedule;
 mod server;
+mod server_host;
 mod text;
 mod time;
 mod view;
@@ -45,6 +46,7 @@ pub use part::{judge_part, steady_from};
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
 pub use server::same_setting;
+pub use server_host::{ON_IT as ON_SERVER_HOST, server_host, server_host_limit};
 pub use waits::waits;
 pub use waive::{UnknownCheck, waive};
 
@@ -60,6 +62,7 @@ pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
 pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Vec<PartSummary>) {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();
+    server_host::apply(run, context, &mut findings);
     let parts = schedule::judge(run, context, &mut findings);
     root_causes::apply(&view, &mut findings);
     (findings, parts)

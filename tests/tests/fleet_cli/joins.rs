@@ -117,7 +117,11 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
         run.measuring();
         let observer = children(run.pid(), "--observe");
         assert_eq!(observer.len(), 1);
-        run.finish(LIMIT).success();
+        let told = run.finish(LIMIT).success();
+        has(
+            &told.stdout,
+            &["server's host", " by the server (--server-agent local)"],
+        );
         wait_for_end(&observer, Duration::from_secs(10));
         let exported = lab.dyno("export last --format json").success();
         let series = |name: &str| {
@@ -130,6 +134,14 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
         // What a transaction costs the server is known by it.
         let shown = last(&lab);
         let costs = shown["costs"].as_array().unwrap();
+        let host = &shown["server_host"];
+        assert_eq!(host["observer"], "local");
+        let percent = |what: &str| host[what].as_f64().unwrap();
+        let (busy, server) = (percent("busy_percent"), percent("server_percent"));
+        assert!(
+            server > 0.0 && server <= busy * 1.1 && busy <= 100.0,
+            "{host}"
+        );
         let known =
             |one: &&serde_json::Value| one["name"] == "server CPU" && !one["value"].is_null();
         assert!(costs.iter().any(|one| known(&one)), "{costs:#?}");

@@ -17,6 +17,7 @@ mod imports_of_others;
 mod metrics;
 mod plan;
 mod profile;
+mod promtool;
 mod record;
 mod remove;
 mod schedules;

@@ -10,11 +10,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Target;
 use dyno_core::clock::{Clock, Nanos};
-use dyno_core::record::{EventKind, NotObserved};
+use dyno_core::record::{EventKind, Fact, NotObserved, SERVER_OBSERVER};
 use dyno_fleet::clock::{Estimator, Exchange, Relation};
 use dyno_fleet::message::PROTOCOL;
 use dyno_observe::{OBSERVATIONS_MAX, Observation};
 use dyno_run::RemoteObserver;
+use dyno_verdict::ON_SERVER_HOST;
 
 use super::launch::Launched;
 use super::observer::{self, Line, ObserverConfig};
@@ -90,6 +91,13 @@ impl ServerAgent {
             bail!("--server-agent: {}", not_begun(launched, &error));
         }
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
+        let observer = Observation::Fact(Fact {
+            name: SERVER_OBSERVER.to_owned(),
+            value: self.place.to_string(),
+            source: "--server-agent".to_owned(),
+        });
+        // There is room: it is the first.
+        drop(sender.try_send(observer));
         let (stop, stopped) = channel::<()>();
         let body = move || {
             if !watcher.watch(&heard, &stopped, &sender) {
@@ -321,7 +329,7 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             at: ours(at),
             until: until.map(ours),
             kind,
-            text: format!("On the server's host: {text}"),
+            text: format!("{ON_SERVER_HOST}{text}"),
         },
         // The server tells its settings to everybody.
         Observation::Setting { .. } => return None,

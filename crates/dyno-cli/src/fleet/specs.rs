@@ -42,6 +42,16 @@ impl Place {
     }
 }
 
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Ssh(host) => write!(f, "ssh:{host}"),
+            Self::Joins => f.write_str("join"),
+        }
+    }
+}
+
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {

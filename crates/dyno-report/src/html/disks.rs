@@ -69,28 +69,33 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         let why = view.why_not("host.disk");
         page.nothing(&format!("No disk did anything that was seen. {why}"));
     }
-    for disk in disks {
-        for two in CHARTS.chunks(2) {
-            put!(page, "<div class=\"pair\">");
-            for chart in two {
-                draw(page, view, &disk, chart);
-            }
-            put!(page, "</div>");
-        }
-        draw(page, view, &disk, &UTILISATION);
-    }
+    each(page, view, "");
     page.end_section();
 }
 
-fn draw(page: &mut Page, view: &View<'_>, disk: &str, chart: &Chart) {
-    let name = |end: &str| format!("host.disk[{disk}].{end}");
+/// Draws the disks of the host whose series begin so.
+pub(super) fn each(page: &mut Page, view: &View<'_>, prefix: &str) {
+    for disk in devices(view, &format!("{prefix}host.disk")) {
+        for two in CHARTS.chunks(2) {
+            put!(page, "<div class=\"pair\">");
+            for chart in two {
+                draw(page, view, (prefix, &disk), chart);
+            }
+            put!(page, "</div>");
+        }
+        draw(page, view, (prefix, &disk), &UTILISATION);
+    }
+}
+
+fn draw(page: &mut Page, view: &View<'_>, (prefix, disk): (&str, &str), chart: &Chart) {
+    let name = |end: &str| format!("{prefix}host.disk[{disk}].{end}");
     let names: Vec<String> = chart.lines.iter().map(|(end, ..)| name(end)).collect();
     let named = names.iter().zip(chart.lines);
     let lines: Vec<(&str, &str, usize)> = named
         .map(|(name, (_, legend, colour))| (name.as_str(), *legend, *colour))
         .collect();
     let wanted = Plot {
-        id: &format!("disk-{}-{}", slug(disk), chart.id),
+        id: &format!("disk-{}-{}", slug(&format!("{prefix}{disk}")), chart.id),
         title: &format!("{disk}: {}", chart.title),
         about: chart.about,
         axis: chart.axis,

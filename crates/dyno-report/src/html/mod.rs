@@ -41,6 +41,7 @@ mod profiles;
 mod run;
 #[cfg(test)]
 pub(crate) mod samples;
+mod server_host;
 mod setup;
 mod several;
 mod small_multiples;
@@ -171,6 +172,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     statements::write(page, view);
     ledger::write(page, view);
     host::write(page, view);
+    server_host::write(page, view);
     waits::write(page, view);
     profiles::write(page, view);
     database::write(page, view);

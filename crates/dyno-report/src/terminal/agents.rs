@@ -1,10 +1,11 @@
-//! The load generators of a run that several made.
+//! The load generators of a run that several made, and the server's host.
 
 use dyno_core::summary::{AgentSummary, RunSummary};
 
 use super::look::{Ink, columns};
 use super::page::Page;
 use crate::number::{latency, percent, rate, thousands};
+use crate::server_host;
 
 /// The width of a column of figures.
 const WIDTH: usize = 12;
@@ -44,6 +45,13 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
         if agent.lost {
             page.row("", Ink::Error, "lost while the run went on");
         }
+    }
+}
+
+/// The server's host, where somebody observed it from there.
+pub(super) fn server_host(run: &RunSummary, page: &mut Page) {
+    if let Some(host) = &run.server_host {
+        page.row("server's host", Ink::Plain, &server_host::told(host));
     }
 }
 

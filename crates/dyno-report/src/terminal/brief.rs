@@ -66,6 +66,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     for warning in &run.warnings {
         short("warning", Ink::Warning, warning, &mut page);
     }
+    agents::server_host(run, &mut page);
     costs(run, &mut page);
     verdict::labels(run, &mut page);
     kept(run, &mut page);

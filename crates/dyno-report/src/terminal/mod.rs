@@ -100,6 +100,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     sections::spread(run, &mut page);
     sections::client(run, &mut page);
+    agents::server_host(run, &mut page);
     verdict::costs(run, &mut page);
     page.blank();
     set_up(run, &mut page);

@@ -437,6 +437,10 @@ fn judge(
     crate::summary::without_findings(summary);
     summary.costs = dyno_verdict::costs(record);
     summary.limits.extend(dyno_verdict::waits(record));
+    summary.server_host = dyno_verdict::server_host(record);
+    let host = summary.server_host.as_ref();
+    let limit = host.and_then(|host| dyno_verdict::server_host_limit(record, host));
+    summary.limits.extend(limit);
     summary.tables = dyno_core::tables::groups(&record.facts);
     summary.not_observed = record.not_observed.clone();
     summary.note.clone_from(&record.head.note);

@@ -1,0 +1,186 @@
+//! The server's host, where an observer there told of it: what it was used for, and the checks of
+//! a host made of it.
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::{Finding, Outcome};
+use dyno_core::record::{Fact, RunRecord, SERVER_OBSERVER};
+use dyno_core::summary::ServerHost;
+
+use crate::context::Context;
+use crate::registry;
+use crate::view::View;
+
+/// What is known of the server's host is recorded by these names, without it what is known of the
+/// own one.
+const THERE: &str = "server.host.";
+const HERE: &str = "host.";
+/// How events of the server's host begin, and the evidence of checks that were made of it.
+pub const ON_IT: &str = "On the server's host: ";
+
+/// The checks that are made of the server's host as well.
+const CHECKS: [&str; 7] = [
+    "other-load",
+    "cpu-frequency",
+    "host-resources",
+    "network",
+    "kernel-log",
+    "other-processes",
+    "clock-steps",
+];
+
+/// From this share on the CPUs limit what the server does.
+const BUSY: f64 = 95.0;
+/// What is served as it is offered is limited by what is offered.
+const REACHED: f64 = 0.98;
+/// Seconds of which a mean tells something.
+const LENGTH_MIN: f64 = 0.5;
+
+/// What the server's host was used for; `None` where nobody observed it from there.
+pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
+    let observer = run.fact(SERVER_OBSERVER)?.to_owned();
+    let context = Context::default();
+    let there = as_own(run);
+    let view = View::new(&there, &context);
+    let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
+    Some(ServerHost {
+        observer,
+        cpus: view.cpus(),
+        busy_percent: view.host_busy(),
+        server_percent: server
+            .zip(view.cpus())
+            .map(|(cores, cpus)| cores / cpus * 100.0),
+    })
+}
+
+/// Whether its CPUs limit the figure, as a sentence; `None` as well where it is the own host, of
+/// which that is told without an observer.
+pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
+    let summary = run.summary.as_ref()?;
+    let is_figure = summary.totals.events > 0 && summary.measured_s >= LENGTH_MIN;
+    let reached = summary
+        .open_loop
+        .as_ref()
+        .is_some_and(|open| open.achieved_per_s >= open.offered_per_s * REACHED);
+    let busy = host.busy_percent.filter(|busy| *busy >= BUSY)?;
+    if !is_figure || reached || !is_another(run) {
+        return None;
+    }
+    let server = host.server_percent.map_or_else(String::new, |server| {
+        format!(", {:.0} % by the server itself", server.min(100.0))
+    });
+    Some(format!(
+        "The CPUs of the server's host: {busy:.0} % busy{server}."
+    ))
+}
+
+/// Makes the checks of a host of the server's, and has the findings tell them.
+pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]) {
+    if run.fact(SERVER_OBSERVER).is_none() || !is_another(run) {
+        return;
+    }
+    let there = as_own(run);
+    let view = View::new(&there, context);
+    let checks = registry::checks();
+    for check in checks.iter().filter(|check| CHECKS.contains(&check.name)) {
+        let made = check.made(&view);
+        let own = findings.iter_mut().find(|own| own.check == made.check);
+        if let Some(own) = own.filter(|_| made.outcome != Outcome::NotChecked) {
+            add(own, made);
+        }
+    }
+}
+
+/// Adds what came of a check there to what came of it here.
+fn add(own: &mut Finding, there: Finding) {
+    let evidence = format!("{ON_IT}{}", there.evidence);
+    let was_made = own.outcome != Outcome::NotChecked;
+    own.evidence = match was_made {
+        true => format!("{} {evidence}", own.evidence),
+        // Why it was not made here matters less than what was seen there.
+        false => evidence,
+    };
+    for mut number in there.numbers {
+        if !number.name.starts_with("threshold: ") {
+            number.name = format!("server's host: {}", number.name);
+        } else if was_made {
+            continue;
+        }
+        own.numbers.push(number);
+    }
+    if there.outcome > own.outcome || !was_made {
+        own.outcome = there.outcome;
+        own.advice = there.advice;
+    }
+}
+
+/// Whether the server's host is another one than the own.
+fn is_another(run: &RunRecord) -> bool {
+    let boot = |host: &str| run.fact(&format!("{host}boot_id"));
+    boot(THERE) != boot(HERE)
+}
+
+/// The record as if it had been made on the server's host: what was seen of the own host, and of
+/// the load generator, is not there.
+fn as_own(run: &RunRecord) -> RunRecord {
+    let mut there = RunRecord::new(run.head.clone());
+    there.summary.clone_from(&run.summary);
+    there.intervals.clone_from(&run.intervals);
+    if let Some(summary) = &mut there.summary {
+        summary.agents.clear();
+    }
+    there.series = (run.series.iter())
+        .filter_map(|series| {
+            let name = name(&series.key.name)?;
+            let mut series = series.clone();
+            series.key.name = name;
+            Some(series)
+        })
+        .collect();
+    there.facts = (run.facts.iter())
+        .filter_map(|fact| {
+            let name = name(&fact.name)?;
+            Some(Fact {
+                name,
+                ..fact.clone()
+            })
+        })
+        .filter(|fact| fact.name != "server.same_host")
+        .collect();
+    if let Some(fact) = there.facts.first().cloned() {
+        there.facts.push(Fact {
+            name: "server.same_host".to_owned(),
+            value: "yes".to_owned(),
+            ..fact
+        });
+    }
+    there.not_observed = (run.not_observed.iter())
+        .filter_map(|gap| {
+            let what = name(&gap.what)?;
+            Some(dyno_core::record::NotObserved {
+                what,
+                ..gap.clone()
+            })
+        })
+        .collect();
+    there.events = (run.events.iter())
+        .filter_map(|event| {
+            let text = event.text.strip_prefix(ON_IT)?.to_owned();
+            Some(dyno_core::record::Event {
+                text,
+                ..event.clone()
+            })
+        })
+        .collect();
+    there
+}
+
+/// What something is called on the server's host; `None` for what is not seen there.
+fn name(here: &str) -> Option<String> {
+    match here.strip_prefix(THERE) {
+        Some(rest) => Some(format!("{HERE}{rest}")),
+        None if here.starts_with("server.") => Some(here.to_owned()),
+        None => None,
+    }
+}

@@ -1,0 +1,123 @@
+use dyno_core::finding::{Finding, Outcome};
+use dyno_core::record::{Event, EventKind, RunRecord, SERVER_OBSERVER};
+
+use super::{server_host, server_host_limit};
+use crate::context::Context;
+use crate::samples;
+
+/// A run whose server is on another host, of four CPUs, which is observed from there.
+fn elsewhere() -> RunRecord {
+    let mut run = samples::good();
+    samples::drop_series(&mut run, "server.");
+    samples::fact(&mut run, "server.same_host", "no");
+    samples::fact(&mut run, SERVER_OBSERVER, "ssh:db1");
+    samples::fact(&mut run, "host.boot_id", "here");
+    samples::fact(&mut run, "server.host.boot_id", "there");
+    samples::fact(&mut run, "server.host.cpu.threads", "4");
+    for (name, value) in [
+        ("server.host.cpu.idle", 40.0),
+        ("server.host.cpu.iowait", 10.0),
+        ("server.host.cpu.steal", 0.0),
+        ("server.host.others.cpu", 0.1),
+        ("server.cpu.user", 1.2),
+        ("server.cpu.system", 0.4),
+    ] {
+        samples::series(&mut run, name, &[value; 30]);
+    }
+    run
+}
+
+fn found(run: &RunRecord, check: &str) -> Finding {
+    let all = crate::judge(run, &Context::default());
+    let found = all.into_iter().find(|finding| finding.check == check);
+    found.unwrap()
+}
+
+#[test]
+fn its_cpus_and_the_servers_share_of_them_are_told() {
+    let run = elsewhere();
+    let host = server_host(&run).unwrap();
+    assert_eq!(host.observer, "ssh:db1");
+    assert_eq!(host.cpus, Some(4.0));
+    assert_eq!(host.busy_percent, Some(50.0));
+    assert!((host.server_percent.unwrap() - 40.0).abs() < 1e-9);
+    assert_eq!(server_host_limit(&run, &host), None);
+    assert_eq!(server_host(&samples::good()), None);
+}
+
+#[test]
+fn cpus_that_are_used_up_are_the_limit() {
+    let mut run = elsewhere();
+    samples::drop_series(&mut run, "server.host.cpu.");
+    samples::series(&mut run, "server.host.cpu.idle", &[2.0; 30]);
+    let host = server_host(&run).unwrap();
+    assert_eq!(
+        server_host_limit(&run, &host).as_deref(),
+        Some("The CPUs of the server's host: 98 % busy, 40 % by the server itself.")
+    );
+    // Of the own host that is told without an observer.
+    samples::fact(&mut run, "server.host.boot_id", "here");
+    assert_eq!(server_host_limit(&run, &host), None);
+}
+
+#[test]
+fn neighbours_of_the_server_make_the_figure_doubtful() {
+    let quiet = found(&elsewhere(), "other-processes");
+    assert_eq!(quiet.outcome, Outcome::Pass, "{}", quiet.evidence);
+    let told = " On the server's host: Other processes used 0.1 cores";
+    assert!(quiet.evidence.contains(told), "{}", quiet.evidence);
+
+    let mut run = elsewhere();
+    samples::drop_series(&mut run, "server.host.others.cpu");
+    samples::series(&mut run, "server.host.others.cpu", &[1.0; 30]);
+    let loud = found(&run, "other-processes");
+    assert_eq!(loud.outcome, Outcome::Doubt);
+    assert!(!loud.advice.is_empty());
+    let number = "server's host: other processes, share";
+    let share = loud.numbers.iter().find(|one| one.name == number);
+    assert_eq!(share.unwrap().value, Some(25.0));
+    // Seen from the same host it would be told twice.
+    samples::fact(&mut run, "server.host.boot_id", "here");
+    assert_eq!(found(&run, "other-processes").outcome, Outcome::Pass);
+}
+
+#[test]
+fn steal_and_the_kernels_complaints_there_count() {
+    let mut run = elsewhere();
+    samples::drop_series(&mut run, "server.host.cpu.steal");
+    samples::series(&mut run, "server.host.cpu.steal", &[12.0; 30]);
+    run.events.push(Event {
+        at_s: 3.0,
+        until_s: None,
+        kind: EventKind::Note,
+        text: "On the server's host: kernel: I/O error, dev sda".to_owned(),
+    });
+    let resources = found(&run, "host-resources");
+    assert_eq!(resources.outcome, Outcome::Doubt);
+    assert!(
+        resources
+            .evidence
+            .contains("On the server's host: Steal 12 %")
+    );
+    let log = found(&run, "kernel-log");
+    assert_eq!(log.outcome, Outcome::Doubt);
+    assert!(
+        log.evidence
+            .contains("On the server's host: The kernel's log says: I/O error")
+    );
+}
+
+#[test]
+fn what_was_not_made_here_is_made_there() {
+    let mut run = elsewhere();
+    samples::drop_series(&mut run, "host.");
+    let resources = found(&run, "host-resources");
+    assert_eq!(resources.outcome, Outcome::Pass, "{}", resources.evidence);
+    assert!(resources.evidence.starts_with("On the server's host: "));
+    assert!(
+        resources
+            .numbers
+            .iter()
+            .any(|one| one.name.starts_with("threshold: "))
+    );
+}
