@@ -283,9 +283,14 @@ impl Collection {
 impl Beyond {
     /// What it means, of an agent of this name.
     pub fn told(&self, name: &str) -> String {
+        let counted = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
         format!(
-            "agent {name} was lost after {} intervals; its file has {} events more",
-            self.intervals, self.events
+            "agent {name} was lost after {}; its file has {} more",
+            counted(self.intervals, "interval"),
+            counted(self.events, "event")
         )
     }
 }

@@ -9,9 +9,7 @@ use std::time::Duration;
 use dyno_core::clock::simulated::{self, Member};
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::Connector;
-use dyno_core::interval::Interval;
 use dyno_core::plan::Drive;
-use dyno_core::record::Fact;
 use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
 
@@ -23,6 +21,7 @@ use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outages;
 use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::pool::WorkerPool;
+use crate::progress::Progress;
 use crate::quota::Quota;
 use crate::roles::Cast;
 use crate::silences::{Heartbeat, TimeRange, pauses};
@@ -60,23 +59,6 @@ pub struct RunConfig {
     pub gate: Option<Gate>,
     /// How values are written, where figures of each shape of statement are to be kept.
     pub shapes: Option<Literals>,
-}
-
-/// What a run's observer is told, in this order.
-#[derive(Debug)]
-pub enum Progress<'a> {
-    /// All sessions are initialised and begin.
-    Started {
-        /// When measuring begins, on [`dyno_core::Clock`]: after the ramp-up and the warm-up.
-        measured: Nanos,
-    },
-    /// An interval is over. Its figures are those of all workers, unless one of them was late by
-    /// more than half an interval: what that one recorded is in the next interval then, and its
-    /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals
-    /// and what was recorded after the deadline add up to the run's totals.
-    Interval(&'a Interval),
-    /// What is to stand beside the run's figures, at any time.
-    Facts(&'a [Fact]),
 }
 
 /// Runs.

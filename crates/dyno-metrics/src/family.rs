@@ -165,6 +165,12 @@ pub(crate) fn push_plain(out: &mut String, name: &str) {
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         out.push('_');
     }
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'_';
+    // Most are: to go through them letter by letter is a good part of what a page costs.
+    if name.bytes().all(is_plain) {
+        out.push_str(name);
+        return;
+    }
     out.extend(name.chars().map(|letter| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => letter,
         _ => '_',

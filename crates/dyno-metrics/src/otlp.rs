@@ -179,10 +179,11 @@ fn attributes(labels: &[Label]) -> Vec<KeyValue> {
 
 fn attribute(name: &str, value: &str) -> KeyValue {
     // The conventions have the port as a number.
-    let any = match value.parse() {
-        Ok(number) if name == "server.port" => Any::IntValue(number),
-        _ => Any::StringValue(value.to_owned()),
+    let number = match name {
+        "server.port" => value.parse().ok(),
+        _ => None,
     };
+    let any = number.map_or_else(|| Any::StringValue(value.to_owned()), Any::IntValue);
     KeyValue {
         key: name.to_owned(),
         value: Some(AnyValue { value: Some(any) }),

@@ -27,9 +27,12 @@ impl Version {
     }
 }
 
+/// About as long as a page with all that is observed of a server.
+const PAGE: usize = 128 * 1024;
+
 /// All metrics as text.
 pub fn encode(families: &[Family], version: Version) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(PAGE);
     for family in families {
         one(&mut out, family, version);
     }
@@ -178,15 +181,15 @@ fn number(value: f64) -> String {
 }
 
 fn push_escaped(out: &mut String, text: &str, quotes: bool) {
-    let special = |letter: char| matches!(letter, '\\' | '\n') || quotes && letter == '"';
+    // All of one byte, which no other letter of UTF-8 holds.
+    let special = |byte: u8| matches!(byte, b'\\' | b'\n') || quotes && byte == b'"';
     let mut rest = text;
-    while let Some(at) = rest.find(special) {
+    while let Some(at) = rest.bytes().position(special) {
         out.push_str(&rest[..at]);
-        out.push('\\');
-        out.push(if rest[at..].starts_with('\n') {
-            'n'
-        } else {
-            rest.as_bytes()[at] as char
+        out.push_str(match rest.as_bytes()[at] {
+            b'\n' => "\\n",
+            b'"' => "\\\"",
+            _ => "\\\\",
         });
         rest = &rest[at + 1..];
     }

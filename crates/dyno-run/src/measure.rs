@@ -195,6 +195,11 @@ impl Watch {
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);
             }
+            Progress::Agents(agents) => {
+                if let Some(last) = self.intervals.last() {
+                    self.recording.agents(agents, last);
+                }
+            }
             Progress::Facts(facts) => self.recording.facts(facts),
         }
     }

@@ -414,21 +414,52 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
             ));
         }
     }
-    if let Some(open) = &summary.open_loop
-        && open.achieved_per_s < open.offered_per_s * REACHED
-        && open.backlog > 0
-    {
-        let served = format!(
-            "{:.0} of {:.0} events per second were served, and {} were waiting at the end.",
-            open.achieved_per_s, open.offered_per_s, open.backlog
-        );
-        limits.push(match frozen_s >= summary.measured_s * FROZEN {
-            true => format!(
-                "The load generator, which stood still for {frozen_s:.1} s of {:.1} s: {served}",
-                summary.measured_s
-            ),
-            false => format!("The target or the number of sessions: {served}"),
-        });
+    if let Some(open) = &summary.open_loop {
+        limits.extend(unserved(open, summary.measured_s, frozen_s));
     }
     limits
+}
+
+/// Who did not serve what was offered.
+fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<String> {
+    if open.achieved_per_s >= open.offered_per_s * REACHED || open.backlog == 0 {
+        return None;
+    }
+    let served = format!(
+        "{:.0} of {:.0} events per second were served, and {} were waiting at the end.",
+        open.achieved_per_s, open.offered_per_s, open.backlog
+    );
+    Some(match frozen_s >= measured_s * FROZEN {
+        true => format!(
+            "The load generator, which stood still for {frozen_s:.1} s of {measured_s:.1} s: \
+             {served}"
+        ),
+        false => format!("The target or the number of sessions: {served}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_not_blamed_for_a_load_generator_that_stood_still() {
+        let mut open = OpenLoopSummary {
+            offered_per_s: 1_000.0,
+            achieved_per_s: 700.0,
+            backlog: 3_000,
+            backlog_max: 3_000,
+            pacing_lag: None,
+        };
+        let told = |open: &OpenLoopSummary, frozen_s| unserved(open, 10.0, frozen_s);
+        let served = "700 of 1000 events per second were served, and 3000 were waiting at the end.";
+        assert_eq!(
+            told(&open, 0.0),
+            Some(format!("The target or the number of sessions: {served}"))
+        );
+        let frozen = "The load generator, which stood still for 3.0 s of 10.0 s: ";
+        assert_eq!(told(&open, 3.0), Some(format!("{frozen}{served}")));
+        open.backlog = 0;
+        assert_eq!(told(&open, 3.0), None);
+    }
 }

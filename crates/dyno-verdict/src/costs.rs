@@ -46,8 +46,16 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
         }
         costs.extend(counted);
     }
+    if view.agents().iter().any(|agent| agent.lost) {
+        for cost in &mut costs {
+            (cost.value, cost.source) = (None, format!("{LEFT_OUT}{LOST}"));
+        }
+    }
     costs
 }
+
+/// Why nothing is divided by the events of a run that lost an agent: the server did more of them.
+const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
 
 /// A cost that the server counts: its name, the series, what one of it is divided by, the unit.
 type Row = (&'static str, &'static str, f64, &'static str);
@@ -238,7 +246,7 @@ impl Meter<'_> {
                     name: "client CPU".to_owned(),
                     value: None,
                     unit: "us".to_owned(),
-                    source: "a load generator was lost before it told its own".to_owned(),
+                    source: format!("{LEFT_OUT}{LOST}"),
                 }
             }
             None => self.summed(

@@ -127,6 +127,15 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     // What was seen of the host until then is there as well.
     let facts = lab.dyno("show last --facts").success();
     has(&facts, &["collected: 2 of 2 agents' files", "kernel:"]);
+    // Files that hold more than was collected are no reason to say that it was.
+    let fewer = format!(
+        "UPDATE run SET summary = replace(summary, ':{rows},', ':{},') WHERE id = 2",
+        rows - 1
+    );
+    assert_eq!(rusqlite(&lab, &fewer), 1);
+    let told = lab.dyno("fleet collect last").failure(1);
+    let differs = format!("{} in the record, {rows} in the files", rows - 1);
+    has(&told, &[&differs, "`dyno rm 2`, and collect it again"]);
 }
 
 #[test]

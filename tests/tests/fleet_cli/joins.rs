@@ -119,7 +119,7 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
         assert_eq!(observer.len(), 1);
         let told = run.finish(LIMIT).success();
         has(
-            &told.stdout,
+            &told,
             &["server's host", " by the server (--server-agent local)"],
         );
         wait_for_end(&observer, Duration::from_secs(10));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dyno_tests::log::LoggingServer;
 use dyno_tests::{Database, Kind};
+use serde_json::Value;
 
 use crate::common::{Lab, agents_check, file, has, last};
 
@@ -103,6 +104,7 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
             .map(|one| one["counters"]["events"].as_u64().unwrap())
             .sum();
         assert_eq!(in_intervals + in_grace, 1500);
+        assert_eq!(in_series(&lab, intervals), in_intervals);
         let of_statements = run["statements"].as_array().unwrap();
         assert_eq!(of_statements.len(), 1, "{of_statements:?}");
         assert_eq!(agents_check(&run).0, "pass", "{run:#}");
@@ -127,6 +129,27 @@ fn what_scripts_print_is_told() {
             &[&format!("agent {agent} said: session {session} is here")],
         );
     }
+}
+
+/// The events of all agents' series: rates of the intervals at whose ends they stand.
+fn in_series(lab: &Lab, intervals: &[Value]) -> u64 {
+    let exported = lab.dyno("export last --format json").success();
+    let exported: Value = serde_json::from_str(&exported.stdout).unwrap();
+    let of_agents = exported["series"].as_array().unwrap().iter().filter(|one| {
+        let name = one["name"].as_str().unwrap();
+        name.starts_with("agent[") && name.ends_with("].events")
+    });
+    let length_s = |at_s: &Value| {
+        let ends = |one: &&Value| one["at_s"] == *at_s;
+        let interval = intervals.iter().find(ends).unwrap();
+        interval["length_s"].as_f64().unwrap()
+    };
+    let points = of_agents.flat_map(|one| one["points"].as_array().unwrap());
+    let events: Vec<f64> = points
+        .map(|point| point[1].as_f64().unwrap() * length_s(&point[0]))
+        .collect();
+    assert!(!events.is_empty());
+    events.iter().sum::<f64>().round() as u64
 }
 
 #[test]

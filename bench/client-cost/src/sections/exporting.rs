@@ -3,48 +3,48 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::load;
 use super::recording::{cpu_us, url};
 use crate::bench::Bench;
 use crate::figures::Section;
+use crate::options::RealServer;
 use crate::tool::{Protocol, Tool};
 
 /// How often the endpoint is scraped.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How many seconds are measured: what is done at the ends of a run counts little then.
+const SHARE_S: u32 = 20;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
     if bench.tools(&[Tool::Dyno], Protocol::Mysql).is_empty() {
         return Ok(section);
     }
+    let folder = tempfile::tempdir().context("cannot make a folder for the results")?;
+    let takers = Takers::start()?;
+    let exporting = Exporting {
+        bench,
+        file: folder.path().join("dyno.db").display().to_string(),
+        metrics: takers.scraped.to_string(),
+        otlp: format!("http://127.0.0.1:{}", takers.pushed),
+    };
     let null = bench.null_server(Protocol::Mysql)?;
     let target = url(&null.place().socket.display().to_string(), "root", "sbtest");
-    let folder = tempfile::tempdir().context("cannot make a folder for the results")?;
-    let file = folder.path().join("dyno.db").display().to_string();
-    let takers = Takers::start()?;
-    let metrics = takers.scraped.to_string();
-    let otlp = format!("http://127.0.0.1:{}", takers.pushed);
-    let recorded = ["--results", file.as_str()];
-    let told = [&recorded[..], &["--metrics", &metrics, "--otlp", &otlp]].concat();
-    let (mut on, mut off) = (Vec::new(), Vec::new());
-    for round in 0..bench.options.rounds {
-        let first = round % 2 == 0;
-        for tells in [first, !first] {
-            let more: &[&str] = if tells { &told } else { &recorded };
-            let us = cpu_us(bench, &target, more)?;
-            let case = if tells { "on" } else { "off" };
-            section.samples.push(json!({
-                "case": "null server", "exporting": case, "round": round, "cpu_us_per_event": us,
-            }));
-            if tells { on.push(us) } else { off.push(us) }
-        }
+    let script = bench.script("select_one.lua").display().to_string();
+    exporting.shares("null server", &target, &[&script], &mut section)?;
+    exporting.rounds(&target, &mut section)?;
+    drop(null);
+    if let Some(server) = &bench.options.mysql {
+        exporting.of_tpcc(server, &mut section)?;
     }
     let taken = [&takers.scrapes, &takers.pushes].map(|count| count.load(Ordering::Relaxed));
     ensure!(
@@ -53,10 +53,144 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         taken[0],
         taken[1]
     );
-    section.add("neither".to_owned(), "µs CPU per event", &off);
-    section.add("both".to_owned(), "µs CPU per event", &on);
-    section.add_ratio("both / neither".to_owned(), &on, &off);
     Ok(section)
+}
+
+struct Exporting<'a> {
+    bench: &'a Bench,
+    /// The results file.
+    file: String,
+    metrics: String,
+    otlp: String,
+}
+
+impl Exporting<'_> {
+    /// With five operations, and all that is observed of a real server.
+    fn of_tpcc(&self, server: &RealServer, section: &mut Section) -> Result<()> {
+        let execute = |sql: String| load::query(Protocol::Mysql, server, None, &sql);
+        execute(format!("DROP DATABASE IF EXISTS {}", load::DATABASE))?;
+        execute(format!("CREATE DATABASE {}", load::DATABASE))?;
+        let target = url(&server.place, &server.user, load::DATABASE);
+        let mut prepare = Command::new(self.bench.path(Tool::Dyno));
+        prepare.args(["prepare", "tpcc", "--scale", "1", "--target", &target]);
+        self.bench.measure(prepare)?;
+        let options = ["tpcc", "--scale", "1"];
+        let done = self.shares("tpcc, real server", &target, &options, section);
+        execute(format!("DROP DATABASE {}", load::DATABASE))?;
+        done
+    }
+
+    /// What exporting takes of the client's CPU time, by the run's own record: its threads make no
+    /// load, so that their time is all of it but for the caches that they disturb.
+    fn shares(
+        &self,
+        what: &str,
+        target: &str,
+        workload: &[&str],
+        section: &mut Section,
+    ) -> Result<()> {
+        let (mut shares, mut each_s) = (Vec::new(), Vec::new());
+        for round in 0..self.bench.options.rounds {
+            let mut command = Command::new(self.bench.path(Tool::Dyno));
+            let seconds = SHARE_S.to_string();
+            command.arg("run").args(workload);
+            command.args([
+                "--target",
+                target,
+                "-c",
+                "16",
+                "--workers",
+                "1",
+                "-t",
+                &seconds,
+            ]);
+            command.args([
+                "--warmup",
+                "1s",
+                "--json",
+                "--quiet",
+                "--calibrate",
+                "never",
+            ]);
+            command.args(["--results", &self.file, "--metrics", &self.metrics]);
+            command.args(["--otlp", &self.otlp]);
+            let outcome = self.bench.measure(command)?;
+            let summary: Value = serde_json::from_str(&outcome.report)?;
+            let client = &summary["client"];
+            let client_s = number(&client["user_s"])? + number(&client["system_s"])?;
+            let export_s = self.exporting_s()?;
+            section.samples.push(json!({
+                "case": what, "round": round, "client_cpu_s": client_s,
+                "exporting_cpu_s": export_s, "measured_s": SHARE_S,
+            }));
+            shares.push(export_s / client_s * 100.0);
+            each_s.push(export_s / f64::from(SHARE_S) * 1e3);
+        }
+        section.add(format!("exporting, {what}"), "ms CPU per second", &each_s);
+        section.add(
+            format!("exporting / client, {what}"),
+            "% of its CPU",
+            &shares,
+        );
+        Ok(())
+    }
+
+    /// The CPU time of the last run's exports, by its record.
+    fn exporting_s(&self) -> Result<f64> {
+        let mut command = Command::new(self.bench.path(Tool::Dyno));
+        command.args([
+            "export",
+            "last",
+            "--format",
+            "json",
+            "--results",
+            &self.file,
+        ]);
+        let exported: Value = serde_json::from_str(&self.bench.measure(command)?.report)?;
+        let facts = exported["facts"].as_array();
+        let fact = facts.and_then(|facts| {
+            let named = |fact: &&Value| fact["name"] == "observer.export.cpu_s";
+            facts.iter().find(named)
+        });
+        let value = fact.and_then(|fact| fact["value"].as_str());
+        value
+            .and_then(|text| text.parse().ok())
+            .context("the record does not hold what exporting took")
+    }
+
+    /// The whole process with and without, which the machine's noise blurs.
+    fn rounds(&self, target: &str, section: &mut Section) -> Result<()> {
+        let recorded = ["--results", self.file.as_str()];
+        let told = [
+            &recorded[..],
+            &["--metrics", &self.metrics, "--otlp", &self.otlp],
+        ]
+        .concat();
+        let (mut on, mut off) = (Vec::new(), Vec::new());
+        for round in 0..self.bench.options.rounds {
+            let first = round % 2 == 0;
+            for tells in [first, !first] {
+                let more: &[&str] = if tells { &told } else { &recorded };
+                let us = cpu_us(self.bench, target, more)?;
+                let case = if tells { "on" } else { "off" };
+                section.samples.push(json!({
+                    "case": "null server", "exporting": case, "round": round,
+                    "cpu_us_per_event": us,
+                }));
+                if tells { on.push(us) } else { off.push(us) }
+            }
+        }
+        section.add("neither".to_owned(), "µs CPU per event", &off);
+        section.add("both".to_owned(), "µs CPU per event", &on);
+        section.add_ratio("both / neither".to_owned(), &on, &off);
+        Ok(())
+    }
+}
+
+fn number(value: &Value) -> Result<f64> {
+    value
+        .as_f64()
+        .with_context(|| format!("{value} is no number"))
 }
 
 /// Stand-ins for Prometheus and for a receiver of OTLP, which take what there is.
@@ -113,7 +247,9 @@ impl Drop for Takers {
 fn scrape(port: u16) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PERIOD))?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    // As Prometheus asks.
+    let accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
+    write!(stream, "GET /metrics HTTP/1.0\r\nAccept: {accept}\r\n\r\n")?;
     stream.read_to_end(&mut Vec::new())
 }
 

@@ -14,7 +14,7 @@ const TOOLS: [Tool; 2] = [Tool::Dyno, Tool::Sysbench];
 const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
 const ROWS: u64 = 1_000_000;
 /// The database that real servers get for this.
-const DATABASE: &str = "dyno_client_cost";
+pub(super) const DATABASE: &str = "dyno_client_cost";
 
 /// Client CPU per row, against null servers, which count what they are given.
 pub(super) fn run_null(bench: &Bench) -> Result<Section> {
@@ -153,7 +153,7 @@ fn expect_rows(protocol: Protocol, server: &RealServer, database: &str) -> Resul
 }
 
 /// Sends a statement by the server's own client and gives what it prints.
-fn query(
+pub(super) fn query(
     protocol: Protocol,
     server: &RealServer,
     database: Option<&str>,

@@ -13,8 +13,9 @@ use dyno_core::target::TargetPlan;
 use dyno_core::units::human_number;
 use dyno_fleet::coordinator::{Event, Phase, Report};
 use dyno_fleet::finding::Kind;
+use dyno_fleet::merge::Sums;
 use dyno_fleet::message::Hello;
-use dyno_load::Progress;
+use dyno_load::{AgentInterval, Progress};
 use dyno_observe::Helpers;
 
 use super::specs::{Fleet, Place};
@@ -67,7 +68,7 @@ pub struct Watcher<'a> {
     refused: bool,
     /// The interval that is told next, and those that came before it.
     next: u64,
-    early: BTreeMap<u64, Interval>,
+    early: BTreeMap<u64, (Interval, Vec<AgentInterval>)>,
     /// What came of the run.
     pub report: Option<Box<Report>>,
     /// When the last interval ended.
@@ -148,9 +149,10 @@ impl<'a> Watcher<'a> {
             }
             Event::Interval(merged) if merged.complete && self.begun() => {
                 self.ended = self.ended.max(merged.interval.end);
-                self.early.insert(merged.index, merged.interval);
+                let agents = self.agents(&merged.agents);
+                self.early.insert(merged.index, (merged.interval, agents));
                 while let Some(interval) = self.early.remove(&self.next) {
-                    (self.observer)(Progress::Interval(&interval));
+                    self.tell(&interval);
                     self.next += 1;
                 }
             }
@@ -159,11 +161,31 @@ impl<'a> Watcher<'a> {
             Event::Ended(report) => {
                 // Of those that are missing nobody knows.
                 for interval in std::mem::take(&mut self.early).into_values() {
-                    (self.observer)(Progress::Interval(&interval));
+                    self.tell(&interval);
                 }
                 self.report = Some(report);
             }
         }
+    }
+
+    fn tell(&mut self, (interval, agents): &(Interval, Vec<AgentInterval>)) {
+        (self.observer)(Progress::Interval(interval));
+        (self.observer)(Progress::Agents(agents));
+    }
+
+    /// What each did in an interval.
+    fn agents(&self, sums: &[(usize, Sums)]) -> Vec<AgentInterval> {
+        let one = |(number, sums): &(usize, Sums)| {
+            let spec = self.fleet.specs.get(*number)?;
+            Some(AgentInterval {
+                name: spec.name.to_string(),
+                events: sums.counters.events,
+                errors: sums.errors,
+                latencies: sums.latencies,
+                service_ns_sum: sums.service_ns_sum,
+            })
+        };
+        sums.iter().filter_map(one).collect()
     }
 
     fn divided(&mut self, division: &Division) {

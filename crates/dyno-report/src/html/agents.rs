@@ -4,9 +4,13 @@ use dyno_core::summary::AgentSummary;
 
 use super::figures;
 use super::markup::Text;
+use super::observed::{PLAIN, Plot, devices, pair};
 use super::page::{Page, put};
 use super::run::View;
 use crate::number;
+
+/// Of so many there are lines in a chart.
+const SHOWN_MAX: usize = 8;
 
 /// Writes the section, if there were several.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -60,7 +64,48 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         );
     }
     put!(page, "</div>\n");
+    let names = devices(view, "agent");
+    if !names.is_empty() {
+        over_time(page, view, &names);
+    }
     page.end_section();
+}
+
+/// What each did, second by second.
+fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
+    let names = &names[..names.len().min(SHOWN_MAX)];
+    let [events, service] = ["events", "service_mean"].map(|what| -> Vec<String> {
+        let series = names.iter().map(|name| format!("agent[{name}].{what}"));
+        series.collect()
+    });
+    let rate = Plot {
+        id: "agents-events",
+        title: "Events of each load generator",
+        about: "Events per second, by the agents' own counters. At most 8 are drawn.",
+        axis: "events",
+        lines: &lines(&events, names),
+        size: "short",
+        ..PLAIN
+    };
+    let mean = Plot {
+        id: "agents-service",
+        title: "Mean service time of each load generator",
+        about: "From the start to the end of an event. Generators that are alike see the same.",
+        axis: "time",
+        lines: &lines(&service, names),
+        size: "short",
+        ..PLAIN
+    };
+    pair(page, view, &rate, &mean);
+}
+
+/// Each series with the name and the colour of its agent.
+fn lines<'a>(series: &'a [String], names: &'a [String]) -> Vec<(&'a str, &'a str, usize)> {
+    let named = series.iter().zip(names).enumerate();
+    let line = |(colour, (series, name)): (usize, (&'a String, &'a String))| {
+        (series.as_str(), name.as_str(), colour)
+    };
+    named.map(line).collect()
 }
 
 fn cells(agent: &AgentSummary) -> Vec<String> {

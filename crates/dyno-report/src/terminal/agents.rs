@@ -73,10 +73,12 @@ fn figures(agent: &AgentSummary) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::summary::AgentClock;
+    use dyno_core::summary::{AgentClock, ServerHost};
 
     use super::super::look::Look;
     use super::*;
+    use crate::samples;
+    use crate::terminal::summary;
 
     #[test]
     fn each_load_generator_has_a_row_and_one_that_was_lost_is_told() {
@@ -113,5 +115,54 @@ mod tests {
         );
         assert!(text.contains("a-generator-far-away"), "{text}");
         assert!(text.contains("lost while the run went on"), "{text}");
+    }
+
+    fn told(run: &RunSummary, verbose: bool) -> String {
+        let look = Look {
+            verbose,
+            columns: 80,
+            ..Look::default()
+        };
+        summary(run, &look)
+    }
+
+    #[test]
+    fn a_run_of_several_load_generators_is_not_one_of_workers() {
+        let mut run = samples::good();
+        run.agents = ["gen1", "gen2"]
+            .map(|name| AgentSummary {
+                name: name.to_owned(),
+                host: "h".to_owned(),
+                ..AgentSummary::default()
+            })
+            .into();
+        let text = told(&run, true);
+        assert!(text.contains(" of 2 load generators"), "{text}");
+        assert!(!text.contains(" on 2 workers"), "{text}");
+        run.agents[1].lost = true;
+        let text = told(&run, false);
+        assert!(text.contains("lost while the run went on"), "{text}");
+    }
+
+    #[test]
+    fn the_servers_host_has_a_line_within_eighty_columns() {
+        let mut run = samples::good();
+        run.server_host = Some(ServerHost {
+            observer: "ssh:database-server-with-a-long-name.example.org".to_owned(),
+            cpus: Some(128.0),
+            busy_percent: Some(64.0),
+            server_percent: Some(52.0),
+        });
+        for verbose in [false, true] {
+            let text = told(&run, verbose);
+            assert!(
+                text.contains("server's host 64 % of 128 CPUs busy, 52 % by"),
+                "{text}"
+            );
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{text}"
+            );
+        }
     }
 }

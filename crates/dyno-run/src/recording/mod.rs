@@ -1,5 +1,6 @@
 //! The record of a run while it goes on, and the verdict at its end.
 
+mod agents;
 mod collected;
 mod context;
 mod events;
@@ -15,7 +16,6 @@ mod tables;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,14 +28,15 @@ use dyno_core::record::{Fact, IdleSpan, RunRecord, RunState, SessionShare};
 use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
-use dyno_load::RunOutcome;
-use dyno_observe::{Config, Cost, KnownServer, Observation, Observers};
+use dyno_load::{AgentInterval, RunOutcome};
+use dyno_observe::{Config, Cost, KnownServer, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
 pub use collected::CollectedRun;
 pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
+pub use observing::{End, RemoteObserver};
 pub use store::{not_begun, try_file};
 
 use crate::calibration::{self, Calibration};
@@ -64,17 +65,6 @@ impl Outputs {
     }
 }
 
-/// An observer of the server on the server's own host.
-pub struct RemoteObserver {
-    /// What it sees, on this host's clock. It ends with the observer.
-    pub observations: Receiver<Observation>,
-    /// Ends it.
-    pub end: End,
-}
-
-/// Ends something.
-pub type End = Box<dyn FnOnce() + Send>;
-
 /// A run that is being recorded and observed.
 pub struct Recording {
     wanted: RecordPlan,
@@ -87,6 +77,8 @@ pub struct Recording {
     operations: Vec<String>,
     /// Each session's events in time.
     sessions: sessions::Sessions,
+    /// Each load generator's figures in time, where there are several.
+    agents: agents::Agents,
     password: Option<dyno_core::Secret>,
     hidden: Arc<Hidden>,
     profiling: Profiling,
@@ -140,6 +132,7 @@ impl Recording {
             context,
             operations: ready.description.declared.operations.clone(),
             sessions,
+            agents: agents::Agents::default(),
             password: target.and_then(|target| target.password.clone()),
             hidden,
             profiling,
@@ -201,6 +194,12 @@ impl Recording {
         self.outputs.each(|sink| sink.interval(report));
         let sessions = &self.sessions;
         sessions.interval(&self.outputs, summary.at_s, interval);
+    }
+
+    /// What each of several load generators did in the interval before.
+    pub fn agents(&mut self, agents: &[AgentInterval], summary: &IntervalSummary) {
+        let when = (summary.at_s, summary.length_s);
+        self.agents.interval(&self.outputs, when, agents);
     }
 
     /// What stands beside the figures.

@@ -16,6 +16,17 @@ use super::tables::Seen;
 /// When the measurement begins, on the monotonic clock; 0 while that is not known.
 pub type Origin = Arc<AtomicU64>;
 
+/// An observer of the server on the server's own host.
+pub struct RemoteObserver {
+    /// What it sees, on this host's clock. It ends with the observer.
+    pub observations: Receiver<Observation>,
+    /// Ends it.
+    pub end: End,
+}
+
+/// Ends something.
+pub type End = Box<dyn FnOnce() + Send>;
+
 /// Hands observations over on a thread of its own until their source ends. What it heard of tables
 /// is its answer. Where the server is `seen_elsewhere`, from its own host, it is no gap that it
 /// cannot be seen from here.

@@ -27,6 +27,7 @@ const STATES: &str = "states";
 const OPERATIONS: &str = "operations";
 const INTERVALS: &str = "intervals";
 const EVENTS: &str = "events";
+const AGENTS: &str = "agents";
 /// Series whose names begin with one of the words behind it.
 const SERIES: &str = "series ";
 
@@ -113,6 +114,7 @@ impl Source for Run {
             OPERATIONS => open.operations(),
             INTERVALS => open.intervals(),
             EVENTS => open.events(),
+            AGENTS => open.agents(),
             other => open.series(other.strip_prefix(SERIES).unwrap_or_default()),
         })
     }
@@ -273,6 +275,28 @@ impl Open {
             ]
         });
         table(&["at", "length", "kind", "text"], rows.collect())
+    }
+
+    /// What each load generator did in the last interval, by its series.
+    fn agents(&self) -> Answer {
+        const TOLD: [&str; 3] = ["events", "errors", "service_mean"];
+        let mut agents: BTreeMap<&str, [Option<f64>; TOLD.len()]> = BTreeMap::new();
+        for sample in self.samples.values() {
+            let named = sample.name.strip_prefix("agent[");
+            let Some((agent, what)) = named.and_then(|rest| rest.split_once("].")) else {
+                continue;
+            };
+            if let Some(at) = TOLD.iter().position(|told| *told == what) {
+                agents.entry(agent).or_default()[at] = Some(sample.value);
+            }
+        }
+        let rows = agents.into_iter().map(|(agent, values)| {
+            let values = values.into_iter().map(|value| value.and_then(fraction));
+            std::iter::once(Some(agent.to_owned()))
+                .chain(values)
+                .collect()
+        });
+        table(&["agent", "events", "errors", "mean"], rows.collect())
     }
 
     fn series(&self, wanted: &str) -> Answer {

@@ -99,3 +99,22 @@ fn agents_are_no_neighbours_where_the_server_is_not_placed() {
         agents(run, ["here", "here"]);
     });
 }
+
+#[test]
+fn nothing_is_divided_by_the_events_of_a_run_that_lost_one() {
+    let costs = |lost: bool| {
+        let mut run = crate::samples::good();
+        agents(&mut run, ["here", "here"]);
+        summary(&mut run).agents[1].lost = lost;
+        crate::costs(&run)
+    };
+    let server = |lost: bool| {
+        let all = costs(lost);
+        all.into_iter()
+            .find(|cost| cost.name == "server CPU")
+            .unwrap()
+    };
+    assert!(server(false).value.is_some());
+    assert!(costs(true).iter().all(|cost| cost.value.is_none()));
+    assert!(server(true).source.contains("a load generator was lost"));
+}

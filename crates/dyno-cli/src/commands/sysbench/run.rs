@@ -67,7 +67,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
                     }
                 }
                 Progress::Interval(interval) => reports.interval(interval, ready),
-                Progress::Facts(_) => {}
+                Progress::Agents(_) | Progress::Facts(_) => {}
             }
         })
     };

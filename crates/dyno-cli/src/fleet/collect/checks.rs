@@ -102,11 +102,7 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
         };
         let lost = found.beyond.iter().filter_map(|beyond| {
             let agent = &found.report.agents.get(beyond.agent)?.name;
-            Some(format!(
-                "\nagent {agent} was lost after {} intervals; its file agrees up to there, and has \
-                 {} events more",
-                beyond.intervals, beyond.events
-            ))
+            Some(format!("\n{}", beyond.told(agent.as_str())))
         });
         return Collected::Same(format!(
             "{name}: the files of {} agents add up to what is recorded: {} events, {} \

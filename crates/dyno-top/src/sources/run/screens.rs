@@ -1,6 +1,6 @@
 //! What is shown of a run.
 
-use super::{EVENTS, INTERVALS, LATENCIES, OPERATIONS, RUN, STATES};
+use super::{AGENTS, EVENTS, INTERVALS, LATENCIES, OPERATIONS, RUN, STATES};
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
 
 /// The screens.
@@ -147,6 +147,24 @@ const SCREENS: &[Screen] = &[
         figures: &[],
         heat: false,
         tables: &[EVENT_TABLE],
+    },
+    Screen {
+        title: "Agents",
+        figures: &[],
+        heat: false,
+        tables: &[Table {
+            title: "Load generators in the last interval",
+            asks: &[Ask::plain(AGENTS)],
+            columns: &[
+                Figure::text("agent", "agent"),
+                Figure::count("tx/s", "events"),
+                Figure::count("errors/s", "errors"),
+                Figure::time("mean", "mean", MS),
+            ],
+            key: &["agent"],
+            sort: 0,
+            empty: "one load generator makes this load, or more than 64 do",
+        }],
     },
 ];
 

@@ -1,0 +1,71 @@
+//! What each of several load generators did in time: series for each, beside the observers'.
+
+use dyno_core::record::{SeriesKey, SeriesKind};
+use dyno_load::AgentInterval;
+
+use super::Outputs;
+
+/// The number of the first series: those of sessions lie below it.
+const FIRST: u32 = (1 << 31) + (1 << 20);
+/// More agents have no series: their sums are in the summary.
+const AGENTS_MAX: usize = 64;
+/// What is told of each, in this order.
+const TOLD: [(&str, &str, SeriesKind); 3] = [
+    ("events", "count/s", SeriesKind::Rate),
+    ("errors", "count/s", SeriesKind::Rate),
+    ("service_mean", "ms", SeriesKind::Gauge),
+];
+
+/// The series of the load generators, in the order in which they were heard first.
+#[derive(Default)]
+pub struct Agents {
+    names: Vec<String>,
+}
+
+impl Agents {
+    /// What they did in an interval of this length that ended at `at_s`.
+    pub fn interval(
+        &mut self,
+        outputs: &Outputs,
+        (at_s, length_s): (f64, f64),
+        agents: &[AgentInterval],
+    ) {
+        let mut values = Vec::with_capacity(agents.len() * TOLD.len());
+        for agent in agents {
+            let Some(first) = self.first(outputs, &agent.name) else {
+                continue;
+            };
+            values.push((first, agent.events as f64 / length_s));
+            values.push((first + 1, agent.errors as f64 / length_s));
+            if agent.latencies > 0 {
+                let mean_ns = agent.service_ns_sum as f64 / agent.latencies as f64;
+                values.push((first + 2, mean_ns / 1e6));
+            }
+        }
+        if length_s > 0.0 && !values.is_empty() {
+            outputs.each(|sink| sink.samples(at_s, &values));
+        }
+    }
+
+    /// The number of an agent's first series, which is made if it is new.
+    fn first(&mut self, outputs: &Outputs, name: &str) -> Option<u32> {
+        let number = |at: usize| FIRST + (at * TOLD.len()) as u32;
+        if let Some(at) = self.names.iter().position(|known| known == name) {
+            return Some(number(at));
+        }
+        if self.names.len() >= AGENTS_MAX {
+            return None;
+        }
+        let first = number(self.names.len());
+        self.names.push(name.to_owned());
+        for (id, (what, unit, kind)) in (first..).zip(TOLD) {
+            let key = SeriesKey {
+                name: format!("agent[{name}].{what}"),
+                unit: unit.to_owned(),
+                source: "the agent's own counters".to_owned(),
+            };
+            outputs.each(|sink| sink.series(id, &key, kind));
+        }
+        Some(first)
+    }
+}
