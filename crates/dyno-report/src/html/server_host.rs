@@ -16,7 +16,12 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     };
     page.section(view, "server-host", "The server's host");
-    put!(page, "<p>{}</p>", Text(crate::server_host::told(host)));
+    let told = crate::server_host::told(host);
+    put!(
+        page,
+        "<p class=\"source\">Over the measurement: {}.</p>",
+        Text(told)
+    );
     let states = Plot {
         id: "server-host-cpu",
         title: "CPU states of the server's host",
