@@ -63,6 +63,9 @@ pub(crate) fn target(head: &RunHead) -> String {
     if target.endpoints.is_empty() {
         return target.file.display().to_string();
     }
+    if let [Endpoint::Unix(socket)] = target.endpoints.as_slice() {
+        return format!("{}?socket={}", target.database, socket.display());
+    }
     let endpoints: Vec<String> = target.endpoints.iter().map(ToString::to_string).collect();
     format!("{}/{}", endpoints.join(","), target.database)
 }

@@ -191,6 +191,7 @@ impl Watch {
                 }
             }
             Progress::Interval(interval) => {
+                self.start.interval_ended();
                 let summary = summarize::interval(interval, self.origin, &self.percentiles);
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);

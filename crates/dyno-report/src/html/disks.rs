@@ -66,8 +66,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "disks", "Disks");
     let disks = devices(view, "host.disk");
     if disks.is_empty() {
-        let why = view.why_not("host.disk");
-        page.nothing(&format!("No disk did anything that was seen. {why}"));
+        page.nothing(&match view.observes("host.disk") {
+            true => "No disk read or wrote anything.".to_owned(),
+            false => view.why_not("host.disk"),
+        });
     }
     each(page, view, "");
     page.end_section();

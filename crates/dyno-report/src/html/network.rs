@@ -10,8 +10,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "network", "Network");
     let interfaces = devices(view, "host.network");
     if interfaces.is_empty() {
-        let why = view.why_not("host.network");
-        page.nothing(&format!("No interface did anything that was seen. {why}"));
+        page.nothing(&match view.observes("host.network") {
+            true => "No interface had any traffic.".to_owned(),
+            false => view.why_not("host.network"),
+        });
     }
     for interface in interfaces {
         let name = |what: &str| format!("host.network[{interface}].{what}");

@@ -202,6 +202,15 @@ impl<'a> View<'a> {
             .map(|event| (event_kind(event.kind), event))
     }
 
+    /// Whether there are series of such devices, be it that none did anything.
+    pub(super) fn observes(&self, devices: &str) -> bool {
+        let mut series = self.run.series.iter();
+        series.any(|series| {
+            let rest = series.key.name.strip_prefix(devices);
+            rest.is_some_and(|rest| rest.starts_with('['))
+        })
+    }
+
     /// Why a kind of series is not there.
     pub(super) fn why_not(&self, what: &str) -> String {
         if let Some(why) = self.run.not_observed(what) {

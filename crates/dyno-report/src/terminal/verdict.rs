@@ -101,6 +101,17 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
         let text = format!("{}: {why}", names.join(", "));
         page.row("  left out", Ink::Faint, &text);
     }
+    // Of all that may be unknown it is what is looked for.
+    let server = (run.costs.iter())
+        .find(|cost| cost.name == "server CPU" && cost.value.is_none())
+        .filter(|cost| !cost.source.starts_with(LEFT_OUT) && !cost.source.is_empty());
+    if let Some(cost) = server {
+        page.row(
+            "  not known",
+            Ink::Faint,
+            &format!("server CPU: {}", cost.source),
+        );
+    }
 }
 
 /// A cost with its unit, in the units of all figures; `None` for nothing.

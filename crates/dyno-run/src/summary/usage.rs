@@ -13,6 +13,8 @@ pub struct StartReadings {
     /// Seconds since the Unix epoch.
     pub(super) unix_s: f64,
     usage: Arc<Usage>,
+    /// CPU time of the host when the latest interval ended: what follows the load is no part of it.
+    latest: Option<(u64, u64)>,
 }
 
 /// CPU times, filled in when the measurement begins.
@@ -43,7 +45,13 @@ impl StartReadings {
         Self {
             unix_s: (wall_time() + wait).as_secs_f64(),
             usage,
+            latest: None,
         }
+    }
+
+    /// An interval has ended.
+    pub fn interval_ended(&mut self) {
+        self.latest = host_cpu();
     }
 
     /// What this process used since.
@@ -59,9 +67,10 @@ impl StartReadings {
         }
     }
 
-    /// The share of the host's CPU time that was used since, and how many ticks that are.
+    /// The share of the host's CPU time that was used since, up to the end of the latest interval,
+    /// and how many ticks that are.
     pub(super) fn host_busy(&self) -> Option<(f64, f64)> {
-        let (busy, total) = host_cpu()?;
+        let (busy, total) = self.latest.or_else(host_cpu)?;
         let busy = busy.saturating_sub(self.usage.host_busy.load(Ordering::Relaxed)) as f64;
         let total = total.saturating_sub(self.usage.host_total.load(Ordering::Relaxed)) as f64;
         (total > 0.0).then(|| (busy / total, busy))

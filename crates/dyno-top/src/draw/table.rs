@@ -142,8 +142,9 @@ fn title(table: &Table, view: &View, rows: &[&[Cell]], focused: bool) -> String 
     let all = view.shown.rows.len();
     let count = match rows.len() {
         0 if all == 0 => String::new(),
-        shown if shown == all => format!(", {all}"),
-        shown => format!(", {shown} of {all}"),
+        1 if all == 1 => ", 1 row".to_owned(),
+        shown if shown == all => format!(", {all} rows"),
+        shown => format!(", {shown} of {all} rows"),
     };
     let from = match view.offset {
         0 => String::new(),

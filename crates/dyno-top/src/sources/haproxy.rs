@@ -23,6 +23,15 @@ pub struct HaProxy {
     place: Place,
     /// As the user wrote it.
     name: String,
+    /// What was asked so far: HAProxy counts that as it counts what it serves.
+    own: Own,
+}
+
+/// Questions to the socket, each a connection of its own, and the bytes of their answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    questions: u64,
+    bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -50,10 +59,18 @@ impl HaProxy {
         Ok(Self {
             place,
             name: socket.to_owned(),
+            own: Own::default(),
         })
     }
 
-    fn say(&self, command: &str) -> Result<String, Trouble> {
+    fn say(&mut self, command: &str) -> Result<String, Trouble> {
+        let told = self.exchange(command)?;
+        self.own.questions += 1;
+        self.own.bytes += told.len() as u64;
+        Ok(told)
+    }
+
+    fn exchange(&self, command: &str) -> Result<String, Trouble> {
         let lost = |error: std::io::Error| {
             Trouble::Lost(format!(
                 "cannot ask HAProxy at {}: {error}; `stats socket` in its section global names \
@@ -121,7 +138,12 @@ impl Source for HaProxy {
 
     fn ask(&mut self, question: &str) -> Result<Answer, Trouble> {
         if question == INFO {
-            return Ok(pairs(&self.say(INFO)?));
+            // While it answers, the question is counted and the answer is not.
+            let own = Own {
+                questions: self.own.questions + 1,
+                ..self.own
+            };
+            return Ok(own.without(pairs(&self.say(INFO)?)));
         }
         // Which rows of the statistics: see the screens below.
         let part = question.strip_prefix(STAT).unwrap_or_default().trim();
@@ -132,6 +154,26 @@ impl Source for HaProxy {
                 text.lines().next().unwrap_or_default().to_owned(),
             )),
         }
+    }
+}
+
+impl Own {
+    /// What HAProxy told of itself, without these.
+    fn without(self, mut info: Answer) -> Answer {
+        for row in &mut info.rows {
+            let [Some(name), Some(value)] = row.as_mut_slice() else {
+                continue;
+            };
+            let own = match name.as_str() {
+                "CumConns" | "CumReq" => self.questions,
+                "TotalBytesOut" | "Total_bytes_out" => self.bytes,
+                _ => continue,
+            };
+            if let Ok(all) = value.parse::<u64>() {
+                *value = all.saturating_sub(own).to_string();
+            }
+        }
+        info
     }
 }
 
