@@ -86,6 +86,8 @@ struct Push {
     pusher: Arc<Mutex<Option<Pusher>>>,
     temporality: Temporality,
     url: String,
+    /// Until when a run was told, in seconds since 1970; 0 before its first push.
+    told_until: Arc<Mutex<f64>>,
 }
 
 impl Exports {
@@ -172,7 +174,7 @@ impl Exports {
     /// All runs are over and their results shown: has the end scraped and pushed.
     pub fn finish(&mut self, stop: &StopSignal) {
         if let Some(push) = self.push.take() {
-            push.finish();
+            push.finish(&self.figures);
         }
         let Some(endpoint) = self.endpoint.take() else {
             return;
@@ -228,6 +230,7 @@ impl Push {
             pusher: Arc::new(Mutex::new(Some(pusher))),
             temporality,
             url,
+            told_until: Arc::default(),
         })
     }
 
@@ -254,7 +257,14 @@ impl Push {
             if self.temporality == Temporality::Delta {
                 from_unix_s = start_s;
             }
+        } else if self.temporality == Temporality::Delta {
+            // At an end of the run: nothing since what was told before.
+            let told_until = *self.told_until();
+            if told_until > 0.0 {
+                (from_unix_s, to_unix_s) = (told_until, now.max(told_until));
+            }
         }
+        *self.told_until() = to_unix_s;
         let families = figures.families(over, now);
         let batch = Batch {
             families,
@@ -263,17 +273,25 @@ impl Push {
                 to_unix_s,
             },
         };
-        let pusher = self.lock();
-        if !pusher.as_ref().is_some_and(|pusher| pusher.push(batch)) {
-            figures.dropped();
+        if let Some(pusher) = self.lock().as_ref() {
+            pusher.push(batch);
+            figures.dropped(pusher.dropped());
         }
     }
 
-    fn finish(self) {
+    fn told_until(&self) -> MutexGuard<'_, f64> {
+        let told = self.told_until.lock();
+        told.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(self, figures: &Shared) {
         let Some(pusher) = self.lock().take() else {
             return;
         };
         let pushed = pusher.finish(PATIENCE);
+        let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.dropped(pushed.dropped);
+        drop(figures);
         if pushed.rejected > 0 {
             console::note(&format!(
                 "warning: {} rejected {} data points of the metrics: {}",
@@ -332,6 +350,7 @@ impl Sink for MetricsSink {
         self.take(|figures, push| {
             *figures = Figures::new(head);
             if let Some(push) = push {
+                *push.told_until() = 0.0;
                 push.push(figures, &Interval::default());
             }
         });

@@ -155,6 +155,8 @@ pub struct Figures {
     ended: bool,
     total: Sums,
     last: Sums,
+    /// What the pusher had dropped when the run began.
+    dropped_before: Option<u64>,
     /// How often an interval, or the run, has ended.
     changes: u64,
     states: SessionStates,
@@ -230,10 +232,12 @@ impl Figures {
         }
     }
 
-    /// An interval was not pushed.
-    pub fn dropped(&mut self) {
-        self.total.dropped += 1;
-        self.last.dropped += 1;
+    /// So many batches were dropped since the pusher began, those of runs before included.
+    pub fn dropped(&mut self, all: u64) {
+        let before = *self.dropped_before.get_or_insert(all);
+        let own = all.saturating_sub(before);
+        self.last.dropped += own.saturating_sub(self.total.dropped);
+        self.total.dropped = own;
     }
 
     /// The run is over.

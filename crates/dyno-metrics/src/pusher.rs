@@ -144,6 +144,10 @@ impl Destination {
                 why: format!("it answered with status {status}"),
                 again: matches!(status, 429 | 502 | 503 | 504),
             }),
+            Err(ureq::Error::Timeout(_)) => Err(Refusal {
+                why: format!("it did not answer within {:.1} s", patience.as_secs_f64()),
+                again: true,
+            }),
             Err(error) => Err(Refusal {
                 why: error.to_string(),
                 again: true,
@@ -294,6 +298,11 @@ impl Pusher {
         };
         full.fetch_add(1, Ordering::Relaxed);
         false
+    }
+
+    /// Batches that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.state.dropped.load(Ordering::Relaxed)
     }
 
     /// The CPU time that it has taken so far, in nanoseconds.

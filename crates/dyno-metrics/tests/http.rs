@@ -328,12 +328,25 @@ fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
     let mut figures = figures();
     let all = QUEUE_MAX as u64 + 20;
     let mut refused = 0;
+    figures.dropped(pusher.dropped());
     for index in 0..all {
         if !pusher.push(batch(&mut figures, &interval(index, 1))) {
-            figures.dropped();
             refused += 1;
         }
     }
+    // What was dropped is among the metrics: of the run, and once among those of the interval.
+    figures.dropped(pusher.dropped());
+    let mut dropped = |over| {
+        let families = figures.families(over, 1_700_000_000.5);
+        let family = families
+            .into_iter()
+            .find(|one| one.name == "dyno.push.dropped");
+        family.map(|family| family.samples[0].value.clone())
+    };
+    let number = |count: u64| Some(dyno_metrics::Value::Number(count as f64));
+    assert!(dropped(Over::Run) == number(refused));
+    assert!(dropped(Over::Last) == number(refused));
+    assert!(dropped(Over::Last) == number(0));
     assert!((19..=20).contains(&refused), "{refused}");
     let begun = Clock.now();
     let pushed = pusher.finish(Duration::from_millis(300));

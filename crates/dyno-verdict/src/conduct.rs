@@ -1,5 +1,6 @@
 //! Checks 51 to 54: how the run itself was conducted.
 
+mod gaps;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use crate::check::{Check, Made, Threshold, doubted};
 use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
+use gaps::missing;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -208,7 +210,7 @@ fn observers(view: &View) -> Made {
     };
     let failures = failures(view);
     let late = view.largest("observer.late");
-    let missing = missing(view, within(view, &series.points).as_slice());
+    let missing = missing(view, series);
     let mut outcome = Outcome::Pass;
     if !failures.is_empty() || late.is_some_and(|late| late >= LATE.value) {
         outcome = Outcome::Doubt;
@@ -226,8 +228,13 @@ fn observers(view: &View) -> Made {
     let gaps = missing.map_or_else(String::new, |missing| match missing.samples {
         0 => "; no sample is missing".to_owned(),
         samples => format!(
-            "; {} ({} %) {} missing",
+            "; {}{} ({} %) {} missing",
             text::counted(samples, "sample"),
+            if missing.there {
+                " of the server's host"
+            } else {
+                ""
+            },
             text::plain(missing.percent),
             if samples == 1 { "is" } else { "are" }
         ),
@@ -354,47 +361,6 @@ fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
         ),
         "The file was changed after the run, or its writing failed: measure again.",
     ))
-}
-
-fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {
-    let inside = points
-        .iter()
-        .filter(|(at, _)| *at > 0.0 && *at <= view.length_s);
-    inside.map(|(at, _)| *at).collect()
-}
-
-/// Samples that are not there.
-#[derive(Clone, Copy)]
-struct Missing {
-    samples: u64,
-    /// Of those that should be.
-    percent: f64,
-}
-
-/// The samples that are not there, by the usual time between those that are.
-fn missing(view: &View, times: &[f64]) -> Option<Missing> {
-    if view.length_s < LENGTH.value {
-        return None;
-    }
-    let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
-    let Some(period) = period else {
-        // One sample or none shows no period: the usual one is a second.
-        let samples = (view.length_s as u64)
-            .saturating_sub(times.len() as u64)
-            .max(1);
-        return Some(Missing {
-            samples,
-            percent: 100.0,
-        });
-    };
-    // The first and the last sample lie anywhere within their periods.
-    let expected = (view.length_s / period - 1.0).max(1.0);
-    let samples = (expected - times.len() as f64 + ROUNDING).max(0.0).floor();
-    Some(Missing {
-        samples: samples as u64,
-        percent: samples / expected * 100.0,
-    })
 }
 
 fn secrets(view: &View) -> Made {

@@ -316,6 +316,13 @@ impl Meter<'_> {
         let per_s = per_s.filter(|per_s| per_s.is_finite() && !others && with_others.is_none());
         // An observer that missed a part of the run missed it of the cost.
         let first = source.split(" + ").next().unwrap_or(source);
+        let little = self.view.covers_little(first).map(|covered| {
+            format!(
+                "{first} was observed in {} % of the measurement only",
+                text::plain(covered * 100.0)
+            )
+        });
+        let per_s = per_s.filter(|_| little.is_none());
         let events_per_s = match self.view.rates_while(first) {
             Some((events, _)) if self.view.misses(first) => Some(events).filter(|rate| *rate > 0.0),
             _ => self.events_per_s,
@@ -325,6 +332,8 @@ impl Meter<'_> {
             .map(|(cost, events)| cost / unit_size / events);
         let source = if value.is_some() {
             source.to_owned()
+        } else if let Some(little) = little {
+            little
         } else if let Some(why) = with_others {
             why.clone()
         } else if others {

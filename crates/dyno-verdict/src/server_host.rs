@@ -44,10 +44,12 @@ pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
     let there = as_own(run);
     let view = View::new(&there, &context);
     let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
+    let server = server.filter(|_| view.covers_little("server.cpu.user").is_none());
+    let busy = view.host_busy();
     Some(ServerHost {
         observer,
         cpus: view.cpus(),
-        busy_percent: view.host_busy(),
+        busy_percent: busy.filter(|_| view.covers_little("host.cpu.idle").is_none()),
         server_percent: server
             .zip(view.cpus())
             .map(|(cores, cpus)| cores / cpus * 100.0),

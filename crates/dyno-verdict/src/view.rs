@@ -314,6 +314,14 @@ impl<'a> View<'a> {
         series.is_some_and(|series| self.integral(series).1 < 0.95 * self.length_s)
     }
 
+    /// How much of the measurement a series covers, where that is too little to stand for the rest:
+    /// less than half of a measurement that is no moment.
+    pub(crate) fn covers_little(&self, name: &str) -> Option<f64> {
+        const LENGTH_MIN_S: f64 = 5.0;
+        let covered = self.integral(self.run.series(name)?).1 / self.length_s;
+        (self.length_s >= LENGTH_MIN_S && covered < 0.5).then_some(covered)
+    }
+
     /// Whether other load generators put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());

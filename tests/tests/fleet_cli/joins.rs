@@ -9,7 +9,7 @@ use dyno_core::Clock;
 use dyno_tests::command::{Running, run};
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, agents_check, children, has, last, wait_for_end};
+use crate::common::{LIMIT, Lab, agents_check, children, has, last, signal, wait_for_end};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
@@ -146,4 +146,43 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
             |one: &&serde_json::Value| one["name"] == "server CPU" && !one["value"].is_null();
         assert!(costs.iter().any(|one| known(&one)), "{costs:#?}");
     }
+}
+
+/// Figures of a moment are not those of the run.
+#[test]
+fn an_observer_that_is_frozen_is_told() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let options = format!("--target {} --table-size 1000", database.url());
+    lab.dyno(&format!("prepare oltp_point_select {options}"))
+        .success();
+    let mut run = lab.start(&format!(
+        "run oltp_point_select {options} -c 4 -t 8s --warmup 0 --calibrate never \
+         --server-agent local"
+    ));
+    run.measuring();
+    let observer = children(run.pid(), "--observe");
+    std::thread::sleep(Duration::from_secs(1));
+    signal(observer[0], libc::SIGSTOP);
+    run.finish(LIMIT).success();
+    wait_for_end(&observer, Duration::from_secs(10));
+    let shown = last(&lab);
+    let findings = shown["findings"].as_array().unwrap();
+    let found = findings.iter().find(|one| one["check"] == "observers");
+    let found = found.unwrap();
+    assert_eq!(found["outcome"], "doubt", "{found}");
+    let evidence = found["evidence"].as_str().unwrap();
+    assert!(
+        evidence.contains("beside the server fell silent"),
+        "{found}"
+    );
+    assert!(evidence.contains("of the server's host"), "{found}");
+    let host = &shown["server_host"];
+    assert!(
+        host["busy_percent"].is_null() && host["server_percent"].is_null(),
+        "{host}"
+    );
+    let costs = shown["costs"].as_array().unwrap();
+    let server = costs.iter().find(|one| one["name"] == "server CPU");
+    assert!(server.unwrap()["value"].is_null(), "{costs:#?}");
 }

@@ -31,6 +31,8 @@ const BURST_GAP: Duration = Duration::from_secs(10);
 /// How long its last sample may take, and then its process.
 const END: Duration = Duration::from_secs(3);
 const LEAVE: Duration = Duration::from_secs(2);
+/// It tells what it sees once a second.
+const SILENCE: Duration = Duration::from_secs(3);
 /// What it says is looked for so often.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the first answer may take: an ssh connects.
@@ -167,6 +169,19 @@ fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
     }
 }
 
+/// Tells that it has said nothing since this instant.
+fn silent(sender: &SyncSender<Observation>, since: Nanos) {
+    let event = Observation::Event {
+        at: since,
+        until: None,
+        kind: EventKind::Observer,
+        text: "the observer beside the server fell silent: is it frozen, or its link cut?"
+            .to_owned(),
+    };
+    // What finds no room is lost, as with observers of this host.
+    drop(sender.try_send(event));
+}
+
 /// Tells that nothing more is seen of the server's host.
 fn lost(sender: &SyncSender<Observation>, how: &str) {
     let why = format!("the observer beside the server ended before the run did: {how}");
@@ -251,8 +266,19 @@ impl Watcher {
             self.pass(seen, sender);
         }
         let mut burst_at = Clock.now() + BURST_GAP.as_nanos() as u64;
+        // One that is frozen ends nothing, and says nothing.
+        let mut heard_at = Some(Clock.now());
         loop {
-            match heard.recv_timeout(LOOK) {
+            let line = heard.recv_timeout(LOOK);
+            if line.is_ok() {
+                heard_at = Some(Clock.now());
+            } else if let Some(since) = heard_at
+                && Clock.now().saturating_sub(since) >= SILENCE.as_nanos() as u64
+            {
+                silent(sender, since);
+                heard_at = None;
+            }
+            match line {
                 Ok((Line::Seen(seen), _)) => self.pass(seen, sender),
                 Ok((Line::Echo(sent, received), returned)) => self.take(sent, received, returned),
                 Err(RecvTimeoutError::Timeout) => {}

@@ -284,17 +284,17 @@ impl Recording {
 
     /// Ends the observers: what they cost, and which tables they saw.
     fn still(&mut self) -> (Option<Cost>, Seen) {
+        // The own ones first: the other may take its time.
+        let own = self.observers.take().map(|(observers, forwarder)| {
+            let cost = observers.stop();
+            // A forwarder that broke down has handed over what it could.
+            (cost, forwarder.join().unwrap_or_default())
+        });
         if let Some((end, forwarder)) = self.remote_observer.take() {
             end();
-            // One that broke down has handed over what it could.
             let _ = forwarder.join();
         }
-        let Some((observers, forwarder)) = self.observers.take() else {
-            return (None, Seen::default());
-        };
-        let cost = observers.stop();
-        // A forwarder that broke down has handed over what it could.
-        (cost, forwarder.join().unwrap_or_default())
+        own.unwrap_or_default()
     }
 
     /// What observing cost, as facts beside the series.

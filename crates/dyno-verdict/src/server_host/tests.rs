@@ -121,3 +121,35 @@ fn what_was_not_made_here_is_made_there() {
             .any(|one| one.name.starts_with("threshold: "))
     );
 }
+
+#[test]
+fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
+    let found_of = |run: &RunRecord| found(run, "observers");
+    assert_eq!(found_of(&elsewhere()).outcome, Outcome::Pass);
+    let mut run = elsewhere();
+    for series in &mut run.series {
+        if series.key.name.starts_with("server.") {
+            series.points.retain(|(at_s, _)| *at_s <= 4.0);
+        }
+    }
+    let silent = found_of(&run);
+    assert_eq!(silent.outcome, Outcome::Doubt);
+    assert!(
+        silent.evidence.contains("samples of the server's host ("),
+        "{}",
+        silent.evidence
+    );
+    let host = server_host(&run).unwrap();
+    assert_eq!((host.busy_percent, host.server_percent), (None, None));
+    let costs = crate::costs(&run);
+    let server = costs.iter().find(|cost| cost.name == "server CPU").unwrap();
+    assert_eq!(server.value, None);
+    assert!(
+        server.source.contains("% of the measurement only"),
+        "{}",
+        server.source
+    );
+    // One that never said anything is missed as well.
+    samples::drop_series(&mut run, "server.host.");
+    assert_eq!(found_of(&run).outcome, Outcome::Doubt);
+}
