@@ -340,13 +340,15 @@ fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
-/// The sum of a counter's points, and how many events its histogram of latencies has.
-fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64) {
-    let (mut events, mut latencies) = (0.0, 0);
+/// The sum of a counter's points, how many events its histogram of latencies has, and the time that
+/// they cover.
+fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
+    let (mut events, mut latencies, mut window) = (0.0, 0, [0; 2]);
     for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
         match (metric.name.as_str(), &metric.data) {
             ("dyno.events", Some(Data::Sum(sum))) => {
                 for point in &sum.data_points {
+                    window = [point.start_time_unix_nano, point.time_unix_nano];
                     if let Some(Number::AsDouble(value)) = point.value {
                         events += value;
                     }
@@ -362,7 +364,7 @@ fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64) {
             _ => {}
         }
     }
-    (events, latencies)
+    (events, latencies, window)
 }
 
 #[test]
@@ -383,14 +385,17 @@ fn what_is_pushed_adds_up_to_the_record() {
             refusals > 0,
             "{output:?}"
         );
-        let all: Vec<(f64, u64)> = requests.try_iter().map(|one| pushed(&one)).collect();
+        let all: Vec<_> = requests.try_iter().map(|one| pushed(&one)).collect();
         // One at each end of the run, and one for each interval.
         assert!((5..=6).contains(&all.len()), "{all:?}");
         let (events, latencies) = match temporality {
-            "delta" => all
-                .iter()
-                .fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
-            _ => *all.last().unwrap(),
+            "delta" => {
+                let follows = |pair: &[(f64, u64, [u64; 2])]| pair[1].2[0] >= pair[0].2[1];
+                assert!(all.windows(2).all(follows), "{all:?}");
+                let add = |sum: (f64, u64), one: &(f64, u64, _)| (sum.0 + one.0, sum.1 + one.1);
+                all.iter().fold((0.0, 0), add)
+            }
+            _ => all.last().map(|one| (one.0, one.1)).unwrap(),
         };
         let file = lab.path(&format!("{temporality}.db"));
         let recorded = &crate::common::query(&file, "SELECT sum(events) FROM interval")[0][0];
