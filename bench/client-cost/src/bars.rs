@@ -117,8 +117,17 @@ pub const BARS: &[Bar] = &[
     at_most("pacing", "dyno, pacing lag at 20000/s, p99.9", 200.0),
     at_most("recording", "on / off, null server", 1.03),
     at_most("recording", "on / off, real server", 1.03),
-    at_most("exporting", "exporting / client, null server", 1.0),
-    at_most("exporting", "exporting / client, tpcc, real server", 1.0),
+    at_most("exporting", "exporting / client, null server, both", 1.0),
+    at_most(
+        "exporting",
+        "exporting / client, tpcc, real server, scraped",
+        1.0,
+    ),
+    at_most(
+        "exporting",
+        "exporting / client, tpcc, real server, pushed",
+        1.0,
+    ),
     at_most(
         "workloads",
         "tpcc / point select, per statement, mysql",

@@ -40,7 +40,13 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     let null = bench.null_server(Protocol::Mysql)?;
     let target = url(&null.place().socket.display().to_string(), "root", "sbtest");
     let script = bench.script("select_one.lua").display().to_string();
-    exporting.shares("null server", &target, &[&script], &mut section)?;
+    let both = exporting.both();
+    exporting.shares(
+        "null server, both",
+        &target,
+        (&[&script], &both),
+        &mut section,
+    )?;
     exporting.rounds(&target, &mut section)?;
     drop(null);
     if let Some(server) = &bench.options.mysql {
@@ -65,6 +71,18 @@ struct Exporting<'a> {
 }
 
 impl Exporting<'_> {
+    fn scraped(&self) -> Vec<&str> {
+        vec!["--metrics", &self.metrics]
+    }
+
+    fn pushed(&self) -> Vec<&str> {
+        vec!["--otlp", &self.otlp]
+    }
+
+    fn both(&self) -> Vec<&str> {
+        [self.scraped(), self.pushed()].concat()
+    }
+
     /// With five operations, and all that is observed of a real server.
     fn of_tpcc(&self, server: &RealServer, section: &mut Section) -> Result<()> {
         let execute = |sql: String| load::query(Protocol::Mysql, server, None, &sql);
@@ -75,7 +93,16 @@ impl Exporting<'_> {
         prepare.args(["prepare", "tpcc", "--scale", "1", "--target", &target]);
         self.bench.measure(prepare)?;
         let options = ["tpcc", "--scale", "1"];
-        let done = self.shares("tpcc, real server", &target, &options, section);
+        let done = [
+            ("scraped", self.scraped()),
+            ("pushed", self.pushed()),
+            ("both", self.both()),
+        ]
+        .into_iter()
+        .try_for_each(|(how, exports)| {
+            let what = format!("tpcc, real server, {how}");
+            self.shares(&what, &target, (&options, &exports), section)
+        });
         execute(format!("DROP DATABASE {}", load::DATABASE))?;
         done
     }
@@ -86,7 +113,7 @@ impl Exporting<'_> {
         &self,
         what: &str,
         target: &str,
-        workload: &[&str],
+        (workload, exports): (&[&str], &[&str]),
         section: &mut Section,
     ) -> Result<()> {
         let (mut shares, mut each_s) = (Vec::new(), Vec::new());
@@ -112,8 +139,7 @@ impl Exporting<'_> {
                 "--calibrate",
                 "never",
             ]);
-            command.args(["--results", &self.file, "--metrics", &self.metrics]);
-            command.args(["--otlp", &self.otlp]);
+            command.args(["--results", &self.file]).args(exports);
             let outcome = self.bench.measure(command)?;
             let summary: Value = serde_json::from_str(&outcome.report)?;
             let client = &summary["client"];
