@@ -1,6 +1,12 @@
 //! What a validity check says about a run, and what all of them together say.
 
+mod cause;
+mod durability;
+
 use serde::{Deserialize, Serialize};
+
+pub use cause::Cause;
+pub use durability::{Durability, DurabilityClass};
 
 /// A check's outcome, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -69,6 +75,26 @@ pub struct Finding {
     pub advice: String,
     /// Why it does not count, where the user said so.
     pub waived: Option<String>,
+    /// What the evidence names: what moved with the rate, or which of several things the check
+    /// looks for. Empty where there is nothing to name.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
+    /// What a crash may cost, of the check that classifies it.
+    #[serde(default)]
+    pub durability: Option<Durability>,
+}
+
+impl Finding {
+    /// Whether the evidence names this.
+    pub fn names(&self, cause: Cause) -> bool {
+        self.causes.contains(&cause)
+    }
+
+    /// One of its numbers by name; `None` where it has none, or the number has no value.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let number = self.numbers.iter().find(|number| number.name == name);
+        number.and_then(|number| number.value)
+    }
 }
 
 /// A finding that the user does not want to count, with the reason, which is printed.
@@ -184,6 +210,8 @@ mod tests {
             numbers: Vec::new(),
             advice: String::new(),
             waived: waived.map(str::to_owned),
+            causes: Vec::new(),
+            durability: None,
         }
     }
 

@@ -208,6 +208,8 @@ pub(crate) fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str)
             Outcome::Pass | Outcome::NotChecked => String::new(),
         },
         waived: None,
+        causes: Vec::new(),
+        durability: None,
     }
 }
 

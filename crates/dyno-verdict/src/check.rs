@@ -1,6 +1,6 @@
 //! What a check is, and what making one yields.
 
-use dyno_core::finding::{Finding, Number, Outcome};
+use dyno_core::finding::{Cause, Durability, Finding, Number, Outcome};
 
 use crate::text;
 use crate::view::View;
@@ -38,6 +38,8 @@ pub(crate) struct Made {
     pub(crate) evidence: String,
     numbers: Vec<Number>,
     advice: String,
+    causes: Vec<Cause>,
+    durability: Option<Durability>,
 }
 
 impl Check {
@@ -72,6 +74,8 @@ impl Check {
             numbers,
             advice: made.advice,
             waived: None,
+            causes: made.causes,
+            durability: made.durability,
         }
     }
 }
@@ -105,7 +109,25 @@ impl Made {
             evidence,
             numbers: Vec::new(),
             advice: advice.to_owned(),
+            causes: Vec::new(),
+            durability: None,
         }
+    }
+
+    /// With what its evidence names. A check that passed names nothing.
+    pub(crate) fn naming(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
+        for cause in causes {
+            if self.outcome != Outcome::Pass && !self.causes.contains(&cause) {
+                self.causes.push(cause);
+            }
+        }
+        self
+    }
+
+    /// With the class of durability that it found.
+    pub(crate) fn classified(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
     }
 
     /// With a number behind the evidence.

@@ -5,7 +5,7 @@ mod gaps;
 mod tests;
 
 use dyno_analysis::bins::ROOM_S;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, LOG_CUT_OFF, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary};
@@ -194,9 +194,6 @@ fn cost(view: &View) -> Made {
 /// Series of which one at least is sampled every period, whatever the target is.
 const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
 
-/// How it reads where samples were taken late and nothing else happened.
-pub(crate) const ONLY_LATE: &str = "No observer failed; the latest sample was ";
-
 fn observers(view: &View) -> Made {
     let samples = EVERY_SECOND
         .iter()
@@ -245,6 +242,7 @@ fn observers(view: &View) -> Made {
         "What was not observed cannot speak against the run: look at the other findings with that \
          in mind, and at not_observed for the reasons.",
     )
+    .naming((failures.is_empty() && late.is_some()).then_some(Cause::LateSamples))
     .with("failures", failures.len() as f64, "count")
     .with_some("latest sample", late, "ms")
     .with_some("missing samples", missing.map(|m| m.percent), "percent")

@@ -11,7 +11,7 @@ mod logs_tests;
 mod tests;
 
 pub(crate) use tables::OBSERVERS_ROWS;
-pub(crate) use work::{OUTSIDE_EVENTS, untouched};
+pub(crate) use work::untouched;
 
 use dyno_analysis::errors::{self, KindCount};
 use dyno_core::db::ErrorKind;

@@ -14,12 +14,15 @@ mod logs_tests;
 #[cfg(test)]
 mod tests;
 
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
 use crate::check::{Check, Made, Threshold, doubted, graded};
 use crate::text;
 use crate::view::View;
+
+/// The number of the finding `generator-ceiling` that is the ceiling, in events per second.
+pub const CEILING: &str = "ceiling";
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -138,7 +141,7 @@ fn ceiling(view: &View) -> Made {
          calibrate again.",
     )
     .with("events", rate, "per second")
-    .with("ceiling", ceiling, "per second")
+    .with(CEILING, ceiling, "per second")
     .with("share of the ceiling", share, "percent")
     .with(
         "client CPU of the calibration",
@@ -213,6 +216,7 @@ fn clock(view: &View) -> Made {
         format!("The clock source is {}{ticks}{short}.", source.trim()),
         advice,
     )
+    .naming((coarse && !slow).then_some(Cause::ShortEvents))
     .with_some("resolution", resolution, "ns")
     .with_some("tick", tick, "percent of the shortest percentile")
 }

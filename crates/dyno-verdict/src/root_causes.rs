@@ -1,153 +1,290 @@
-//! One cause is told once: what it brings about is no doubt of its own.
+//! Suppress findings that another finding explains.
+//!
+//! [`RULES`] is the whole of it: which finding, of which cause, explains which others. It goes by
+//! checks, outcomes and causes; no text is looked at.
 
 use dyno_analysis::stalls::Span;
-use dyno_core::finding::{Finding, Outcome};
+use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::record::EventKind;
 use dyno_core::summary::RunEnd;
 
-use crate::time::{causes, modes};
 use crate::view::View;
-use crate::{conduct, errors, server};
+use crate::{errors, server};
 
-/// What another finding brings about: a check, and the words in its evidence by which it is known;
-/// without any, whatever it says.
-type Symptom = (&'static str, &'static str);
+/// A finding that another one explains.
+#[derive(Clone, Copy)]
+enum Symptom {
+    /// Whatever the check found.
+    Of(&'static str),
+    /// Where this is among what its evidence names.
+    Naming(&'static str, Cause),
+    /// Where its evidence names this and nothing else.
+    Only(&'static str, Cause),
+}
 
-/// What a server that goes away and comes back does to the rate and to who observes it.
-const OF_RESTARTS: &[Symptom] = &[
-    ("warm-up", ""),
-    ("steady-state", ""),
-    ("stalls", ""),
-    ("length", ""),
-    ("idle-sessions", ""),
-    ("observers", ""),
-    ("work-done", errors::OUTSIDE_EVENTS),
-];
-/// What sessions that hang do: their server may have fallen silent.
-const OF_IDLE_SESSIONS: &[Symptom] = &[
-    ("offered-rate", ""),
-    ("unserved", ""),
-    ("warm-up", ""),
-    ("steady-state", ""),
-    ("stalls", ""),
-    ("length", ""),
-    ("restarts", ""),
-    ("observers", ""),
-    ("fairness", ""),
-    ("work-done", errors::OUTSIDE_EVENTS),
-];
-/// What sessions that all ended with errors do.
-const OF_ERRORS: &[Symptom] = &[
-    ("offered-rate", ""),
-    ("unserved", ""),
-    ("client-cpu", ""),
-    ("schedule-lag", ""),
-];
-/// What neighbours on the host do to the rate: nothing else is said of it than how uneven it is,
-/// or that they took CPUs then.
-const OF_NEIGHBOURS: &[Symptom] = &[
-    ("length", "either way"),
-    ("length", "its own size"),
-    ("warm-up", causes::BY_OTHERS),
-    ("steady-state", causes::BY_OTHERS),
-];
-/// What others' statements, and their locks, do at the server, and to a rate that nothing else
-/// explains.
-const OF_OTHERS: &[Symptom] = &[
-    ("warm-up", causes::NOTHING),
-    ("steady-state", causes::NOTHING),
-    ("server-warnings", ""),
-    ("stalls", causes::LOCKS),
-    ("length", "either way"),
-    ("length", "its own size"),
-];
-/// What a server that stands still does to who observes it.
-const OF_STALLS: &[Symptom] = &[
-    ("restarts", server::ONLY_SILENT),
-    ("work-done", errors::OUTSIDE_EVENTS),
-    ("steady-state", causes::IDLE_SERVER),
-    ("steady-state", causes::SILENT),
-];
-/// What one does that lies in the first seconds: they are slower than the rest.
-const OF_A_FIRST_STALL: &[Symptom] = &[("warm-up", "Before")];
-/// What one does that is longer than several events, and lasts to the end.
-const OF_A_LAST_STALL: &[Symptom] = &[("unserved", "")];
-/// What a generator that was frozen does to its observers and the rate.
-const OF_FREEZES: &[Symptom] = &[
-    ("observers", conduct::ONLY_LATE),
-    ("length", "either way"),
-    ("length", "its own size"),
-];
-/// What connections that are ended do to who observes the server and to the rate.
-const OF_LOST_CONNECTIONS: &[Symptom] = &[
-    ("observers", ""),
-    ("length", "either way"),
-    ("length", "its own size"),
-];
-/// The same, where all errors are lost connections.
-const OF_LOST_ALONE: &[Symptom] = &[("errors", "")];
-/// What reads that find nothing from some time on do to the rate.
-const OF_MISSES: &[Symptom] = &[
-    ("warm-up", causes::MISSES),
-    ("steady-state", causes::MISSES),
-    ("length", "either way"),
-    ("length", "its own size"),
-];
-/// What statements that scan tables from some time on do to the rate.
-const OF_SCANS: &[Symptom] = &[
-    ("warm-up", causes::SCANS),
-    ("steady-state", causes::SCANS),
-    ("length", "either way"),
-    ("length", "its own size"),
-];
-/// What transactions that are never committed do to the server's count of them.
-const OF_OPEN_TRANSACTIONS: &[Symptom] = &[("server-counters", "")];
-/// What statements that fail do: they find nothing, and the server counts them otherwise.
-const OF_FAILING: &[Symptom] = &[("work-done", "Not one statement"), ("server-counters", "")];
-/// What statements that ask no table for anything do.
-const OF_UNTOUCHED: &[Symptom] = &[("misses", "reads")];
-/// What events that hold no work do.
-const OF_EMPTY_EVENTS: &[Symptom] = &[("clock", "percentile")];
-/// What a run that failed, or did nothing but fail, has no more: these are refusals, too.
-const OF_FAILURES: &[Symptom] = &[
-    ("work-done", ""),
-    ("idle-sessions", ""),
-    ("samples", ""),
-    ("length", ""),
-];
-/// What a run that is too short has too few of.
-const OF_SHORTNESS: &[Symptom] = &[("samples", "")];
-/// What sessions that are served unevenly do to the latencies.
-const OF_UNFAIRNESS: &[Symptom] = &[("latency-modes", modes::OF_SESSIONS)];
+use Symptom::{Naming, Of, Only};
 
-pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
-    let causes = found(view, findings);
-    let failed = has_failed(view, findings);
-    let speaks = |finding: &&mut Finding| {
-        let of_failures = failed && OF_FAILURES.iter().any(|(check, _)| finding.check == *check);
-        finding.outcome == Outcome::Doubt || finding.outcome == Outcome::Refuse && of_failures
-    };
-    for finding in findings.iter_mut().filter(speaks) {
-        let of = |(symptoms, _): &&(&[Symptom], &str)| {
-            let mut symptoms = symptoms.iter();
-            symptoms
-                .any(|(check, words)| finding.check == *check && finding.evidence.contains(words))
-        };
-        if let Some((_, why)) = causes.iter().find(of) {
-            finding.outcome = Outcome::NotChecked;
-            finding.advice.clear();
-            finding.evidence = format!("{why} {}", finding.evidence);
+impl Symptom {
+    fn is(self, finding: &Finding) -> bool {
+        match self {
+            Of(check) => finding.check == check,
+            Naming(check, cause) => finding.check == check && finding.names(cause),
+            Only(check, cause) => finding.check == check && finding.causes == [cause],
         }
     }
 }
 
-/// Whether errors refuse the run, and nothing else was done or it ended by them.
-fn has_failed(view: &View, findings: &[Finding]) -> bool {
-    let by_errors = |one: &Finding| one.check == "errors" && one.outcome == Outcome::Refuse;
-    let ended = (view.summary()).is_some_and(|own| matches!(own.end, RunEnd::Failed(_)));
-    let totals = view.totals();
-    let nothing = totals.events == 0 || totals.queries() == 0;
-    (ended || nothing) && findings.iter().any(by_errors)
+/// What explains others, the sentence that says so, and what it explains.
+struct Rule {
+    when: fn(&Judged) -> bool,
+    why: &'static str,
+    explains: &'static [Symptom],
+}
+
+/// The findings of a run before any is suppressed.
+struct Judged<'a> {
+    view: &'a View<'a>,
+    findings: &'a [Finding],
+}
+
+const UNCERTAIN: Symptom = Naming("length", Cause::UncertainMean);
+const OUTSIDE: Symptom = Only("work-done", Cause::TimeOutsideEvents);
+
+/// In this order: the first rule that explains a finding is the one that is named.
+const RULES: &[Rule] = &[
+    Rule {
+        when: |judged| judged.doubted("other-load") || judged.doubted("other-processes"),
+        why: "Other processes worked on the host: see their own finding.",
+        explains: &[
+            UNCERTAIN,
+            Naming("warm-up", Cause::OtherProcesses),
+            Naming("steady-state", Cause::OtherProcesses),
+        ],
+    },
+    Rule {
+        when: |judged| judged.restarted(),
+        why: "The server was restarted: see `restarts`.",
+        explains: &[
+            Of("warm-up"),
+            Of("steady-state"),
+            Of("stalls"),
+            Of("length"),
+            Of("idle-sessions"),
+            Of("observers"),
+            OUTSIDE,
+        ],
+    },
+    Rule {
+        when: |judged| !judged.restarted() && judged.refused("idle-sessions"),
+        why: "Sessions hung: see `idle-sessions`.",
+        explains: &[
+            Of("offered-rate"),
+            Of("unserved"),
+            Of("warm-up"),
+            Of("steady-state"),
+            Of("stalls"),
+            Of("length"),
+            Of("restarts"),
+            Of("observers"),
+            Of("fairness"),
+            OUTSIDE,
+        ],
+    },
+    Rule {
+        when: |judged| judged.froze() && judged.view.agents().is_empty(),
+        why: "The generator stood still: see `client-cpu`.",
+        explains: OF_FREEZES,
+    },
+    Rule {
+        when: |judged| judged.froze() && !judged.view.agents().is_empty(),
+        why: "A load generator stood still: see `client-cpu`.",
+        explains: OF_FREEZES,
+    },
+    Rule {
+        when: |judged| judged.doubted("stalls"),
+        why: STALLED,
+        explains: &[
+            Naming("restarts", Cause::SilentWithoutReconnects),
+            OUTSIDE,
+            Naming("steady-state", Cause::ServerIdle),
+            Naming("steady-state", Cause::ServerSilent),
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted("stalls") && stalled_at_first(judged.view),
+        why: STALLED,
+        explains: &[Naming("warm-up", Cause::SlowBeginning)],
+    },
+    Rule {
+        when: |judged| judged.doubted("stalls") && stalled_at_the_end(judged.view),
+        why: STALLED,
+        explains: &[Of("unserved")],
+    },
+    Rule {
+        when: |judged| judged.failed(),
+        why: FAILED,
+        explains: OF_FAILURES,
+    },
+    Rule {
+        when: |judged| judged.refused("errors") && judged.view.totals().events == 0,
+        why: "No event succeeded: see `errors`.",
+        explains: &[
+            Of("offered-rate"),
+            Of("unserved"),
+            Of("client-cpu"),
+            Of("schedule-lag"),
+        ],
+    },
+    Rule {
+        when: |judged| judged.lost_connections(),
+        why: LOST,
+        explains: &[Of("observers"), UNCERTAIN],
+    },
+    Rule {
+        when: |judged| judged.lost_connections() && errors::are_lost_connections(judged.view),
+        why: LOST,
+        explains: &[Of("errors")],
+    },
+    Rule {
+        when: |judged| judged.doubted("misses"),
+        why: "Reads found no row: see `misses`.",
+        explains: &[
+            Naming("warm-up", Cause::EmptyReads),
+            Naming("steady-state", Cause::EmptyReads),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted("statistics"),
+        why: "Statements scanned tables: see `statistics`.",
+        explains: &[
+            Naming("warm-up", Cause::TableScans),
+            Naming("steady-state", Cause::TableScans),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
+        when: |judged| judged.refused("errors"),
+        why: "Statements failed: see `errors`.",
+        explains: &[Only("work-done", Cause::NoRows), Of("server-counters")],
+    },
+    Rule {
+        when: |judged| judged.shared(),
+        why: "Others use the server: see `server-counters`.",
+        explains: &[
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Of("server-warnings"),
+            Naming("stalls", Cause::LockWaits),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted("length"),
+        why: "The run is short: see `length`.",
+        explains: &[Of("samples")],
+    },
+    Rule {
+        when: |judged| judged.doubted("fairness"),
+        why: "Sessions were served unevenly: see `fairness`.",
+        explains: &[Naming("latency-modes", Cause::SessionModes)],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("durability", Cause::OpenTransactions),
+        why: "Transactions stayed open: see `durability`.",
+        explains: &[Of("server-counters")],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("work-done", Cause::NoTable),
+        why: "The statements touched no table: see `work-done`.",
+        explains: &[Naming("misses", Cause::EmptyReads)],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("work-done", Cause::EventsWithoutStatements),
+        why: "Events hold no work: see `work-done`.",
+        explains: &[Only("clock", Cause::ShortEvents)],
+    },
+];
+
+const STALLED: &str = "The server stood still: see `stalls`.";
+const LOST: &str = "Connections ended: see `restarts`.";
+const FAILED: &str = "The run failed: see `errors`.";
+const OF_FREEZES: &[Symptom] = &[Naming("observers", Cause::LateSamples), UNCERTAIN];
+/// Of a run that failed these explain nothing, refusals among them.
+const OF_FAILURES: &[Symptom] = &[
+    Of("work-done"),
+    Of("idle-sessions"),
+    Of("samples"),
+    Of("length"),
+];
+
+pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
+    let judged = Judged { view, findings };
+    let rules: Vec<&Rule> = (RULES.iter()).filter(|rule| (rule.when)(&judged)).collect();
+    let failed = judged.failed();
+    let explained = |finding: &Finding| {
+        let speaks = match finding.outcome {
+            Outcome::Doubt => true,
+            Outcome::Refuse => failed && OF_FAILURES.iter().any(|symptom| symptom.is(finding)),
+            _ => false,
+        };
+        let explains = |rule: &&&Rule| rule.explains.iter().any(|symptom| symptom.is(finding));
+        rules.iter().find(explains).filter(|_| speaks)
+    };
+    for finding in findings.iter_mut() {
+        if let Some(rule) = explained(finding) {
+            finding.outcome = Outcome::NotChecked;
+            finding.advice.clear();
+            finding.evidence = format!("{} {}", rule.why, finding.evidence);
+        }
+    }
+}
+
+impl Judged<'_> {
+    fn finding(&self, check: &str, outcome: Outcome) -> Option<&Finding> {
+        let mut all = self.findings.iter();
+        all.find(|finding| finding.check == check && finding.outcome == outcome)
+    }
+
+    fn doubted(&self, check: &str) -> bool {
+        self.finding(check, Outcome::Doubt).is_some()
+    }
+
+    fn refused(&self, check: &str) -> bool {
+        self.finding(check, Outcome::Refuse).is_some()
+    }
+
+    fn doubted_for(&self, check: &str, cause: Cause) -> bool {
+        let found = self.finding(check, Outcome::Doubt);
+        found.is_some_and(|finding| finding.names(cause))
+    }
+
+    fn restarted(&self) -> bool {
+        server::restarted(self.view).is_some()
+    }
+
+    /// Whether the load generator was frozen, and the check of its CPU doubts for it.
+    fn froze(&self) -> bool {
+        self.doubted("client-cpu") && !self.view.events(EventKind::Frozen).is_empty()
+    }
+
+    fn lost_connections(&self) -> bool {
+        self.doubted("restarts") && self.view.totals().reconnects > 0
+    }
+
+    /// Whether other sessions were seen at the server, and its counters show their work.
+    fn shared(&self) -> bool {
+        self.doubted("server-counters") && self.view.largest("db.other_sessions") > Some(0.0)
+    }
+
+    /// Whether errors refuse the run, and nothing else was done or it ended by them.
+    fn failed(&self) -> bool {
+        let own = self.view.summary();
+        let ended = own.is_some_and(|own| matches!(own.end, RunEnd::Failed(_)));
+        let totals = self.view.totals();
+        let nothing = totals.events == 0 || totals.queries() == 0;
+        (ended || nothing) && self.refused("errors")
+    }
 }
 
 /// Whether a tenth of the first seconds was a stall.
@@ -176,129 +313,17 @@ fn stalled_at_the_end(view: &View) -> bool {
     })
 }
 
-/// Findings that bring others about, and how that is told.
-fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static str)> {
-    let outcome = |check: &str| {
-        let found = findings.iter().find(|finding| finding.check == check);
-        found.map_or(Outcome::NotChecked, |finding| finding.outcome)
-    };
-    let is_refused = |check: &str| outcome(check) == Outcome::Refuse;
-    let is_doubted = |check: &str| outcome(check) == Outcome::Doubt;
-    let mut causes = Vec::new();
-    if is_doubted("other-load") || is_doubted("other-processes") {
-        let told = "Other processes worked on the host, as is told of them.";
-        causes.push((OF_NEIGHBOURS, told));
-    }
-    if server::restarted(view).is_some() {
-        let told = "The server was restarted, as `restarts` tells.";
-        causes.push((OF_RESTARTS, told));
-    } else if is_refused("idle-sessions") {
-        causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
-    }
-    if is_doubted("client-cpu") && !view.events(EventKind::Frozen).is_empty() {
-        causes.push((OF_FREEZES, of_freezes(view)));
-    }
-    if is_doubted("stalls") {
-        let told = "The server stood still, as `stalls` tells.";
-        causes.push((OF_STALLS, told));
-        if stalled_at_first(view) {
-            causes.push((OF_A_FIRST_STALL, told));
-        }
-        if stalled_at_the_end(view) {
-            causes.push((OF_A_LAST_STALL, told));
-        }
-    }
-    if has_failed(view, findings) {
-        causes.push((OF_FAILURES, "The run failed, as `errors` tells."));
-    }
-    if is_refused("errors") && view.totals().events == 0 {
-        causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
-    }
-    if is_doubted("restarts") && view.totals().reconnects > 0 {
-        let told = "Connections ended, as `restarts` tells.";
-        causes.push((OF_LOST_CONNECTIONS, told));
-        if errors::are_lost_connections(view) {
-            causes.push((OF_LOST_ALONE, told));
-        }
-    }
-    if is_doubted("misses") {
-        causes.push((OF_MISSES, "Reads found no row, as `misses` tells."));
-    }
-    if is_doubted("statistics") {
-        let told = "Statements scanned tables, as `statistics` tells.";
-        causes.push((OF_SCANS, told));
-    }
-    if is_refused("errors") {
-        causes.push((OF_FAILING, "Statements failed, as `errors` tells."));
-    }
-    if is_doubted("server-counters") && view.largest("db.other_sessions") > Some(0.0) {
-        let told = "Others use the server, as `server-counters` tells.";
-        causes.push((OF_OTHERS, told));
-    }
-    if is_doubted("length") {
-        causes.push((OF_SHORTNESS, "The run is short, as `length` tells."));
-    }
-    if is_doubted("fairness") {
-        let told = "Sessions were served unevenly, as `fairness` tells.";
-        causes.push((OF_UNFAIRNESS, told));
-    }
-    causes.extend(of_words(findings));
-    causes
-}
-
-/// Who stood still.
-fn of_freezes(view: &View) -> &'static str {
-    match view.agents().is_empty() {
-        true => "The generator stood still, as `client-cpu` tells.",
-        false => "A load generator stood still, as `client-cpu` tells.",
-    }
-}
-
-/// Those that are one of several things that their check looks for.
-fn of_words(
-    findings: &[Finding],
-) -> impl Iterator<Item = (&'static [Symptom], &'static str)> + use<'_> {
-    const ALL: [(&str, &str, &[Symptom], &str); 3] = [
-        (
-            "durability",
-            "ended within a transaction",
-            OF_OPEN_TRANSACTIONS,
-            "Transactions stayed open, as `durability` tells.",
-        ),
-        (
-            "work-done",
-            "touch no table",
-            OF_UNTOUCHED,
-            "The statements asked no table, as `work-done` tells.",
-        ),
-        (
-            "work-done",
-            "sent no statement",
-            OF_EMPTY_EVENTS,
-            "Events hold no work, as `work-done` tells.",
-        ),
-    ];
-    let says = |check: &str, words: &str| {
-        findings.iter().any(|one| {
-            one.check == check && one.outcome == Outcome::Doubt && one.evidence.contains(words)
-        })
-    };
-    let there = ALL
-        .into_iter()
-        .filter(move |(check, words, ..)| says(check, words));
-    there.map(|(_, _, symptoms, told)| (symptoms, told))
-}
-
 #[cfg(test)]
 mod tests {
-    use dyno_core::finding::Outcome::{Doubt, NotChecked};
+    use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
 
     use super::*;
-    use crate::samples::series;
+    use crate::context::Context;
+    use crate::samples::{good, series};
     use crate::tests::{expect, summary};
 
     #[test]
-    fn neighbours_are_told_by_their_own_checks() {
+    fn a_drift_of_a_busy_host_is_reported_by_the_neighbours_alone() {
         let mut busy = vec![0.0; 30];
         busy[15..].fill(1.6);
         let uneven = |run: &mut dyno_core::record::RunRecord| {
@@ -314,134 +339,121 @@ mod tests {
             uneven(run);
             series(run, "host.others.cpu", &busy);
         });
-        let told = "Other processes worked on the host, as is told of them. It";
-        assert!(slower.evidence.starts_with(told), "{}", slower.evidence);
+        assert!(slower.names(Cause::OtherProcesses), "{slower:?}");
     }
 
-    #[test]
-    fn sessions_that_are_served_unevenly_have_latencies_of_their_own() {
-        let mut findings =
-            crate::judge(&crate::samples::good(), &crate::context::Context::default());
-        let set = |findings: &mut Vec<Finding>, check: &str, evidence: &str| {
+    /// A finding that explains: its check, its outcome and what it names. Then one that it
+    /// explains, a doubt, with what that names.
+    type Case = (
+        (&'static str, Outcome, &'static [Cause]),
+        (&'static str, &'static [Cause]),
+    );
+
+    /// Findings that need nothing but themselves to explain another.
+    const EXPLAINED: &[Case] = {
+        use Cause::*;
+        &[
+            (
+                ("stalls", Doubt, &[]),
+                ("restarts", &[SilentWithoutReconnects]),
+            ),
+            (("stalls", Doubt, &[]), ("work-done", &[TimeOutsideEvents])),
+            (("stalls", Doubt, &[]), ("steady-state", &[ServerIdle])),
+            (
+                ("stalls", Doubt, &[]),
+                ("steady-state", &[Disk, ServerSilent]),
+            ),
+            (("idle-sessions", Refuse, &[]), ("fairness", &[])),
+            (("misses", Doubt, &[]), ("steady-state", &[EmptyReads])),
+            (("misses", Doubt, &[]), ("length", &[UncertainMean])),
+            (("statistics", Doubt, &[]), ("warm-up", &[TableScans])),
+            (
+                ("durability", Doubt, &[OpenTransactions]),
+                ("server-counters", &[]),
+            ),
+            (("errors", Refuse, &[]), ("server-counters", &[])),
+            (("errors", Refuse, &[]), ("work-done", &[NoRows])),
+            (("work-done", Doubt, &[NoTable]), ("misses", &[EmptyReads])),
+            (
+                ("work-done", Doubt, &[EventsWithoutStatements]),
+                ("clock", &[ShortEvents]),
+            ),
+            (("fairness", Doubt, &[]), ("latency-modes", &[SessionModes])),
+            (("length", Doubt, &[]), ("samples", &[])),
+        ]
+    };
+
+    /// The same, where the one must not explain the other.
+    const NOT_EXPLAINED: &[Case] = {
+        use Cause::*;
+        &[
+            (("stalls", Doubt, &[]), ("steady-state", &[Checkpoint])),
+            // A fault of another kind in the same finding is nobody else's.
+            (
+                ("stalls", Doubt, &[]),
+                ("work-done", &[TimeOutsideEvents, NoTable]),
+            ),
+            (("errors", Refuse, &[]), ("work-done", &[NoTable])),
+            (("durability", Doubt, &[]), ("server-counters", &[])),
+            (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
+            (("fairness", Doubt, &[]), ("latency-modes", &[])),
+            (("misses", Doubt, &[]), ("length", &[])),
+        ]
+    };
+
+    /// The outcome of the second finding of a case, with the first one or without.
+    fn second(case: &Case, with_first: bool) -> Outcome {
+        let (first, (check, causes)) = *case;
+        let (run, context) = (good(), Context::default());
+        let mut findings = crate::judge(&run, &context);
+        let mut set = |check: &str, outcome: Outcome, causes: &[Cause]| {
             let found = findings.iter_mut().find(|one| one.check == check).unwrap();
-            (found.outcome, found.evidence) = (Doubt, evidence.to_owned());
+            (found.outcome, found.causes) = (outcome, causes.to_vec());
         };
-        let run = crate::samples::good();
-        let context = crate::context::Context::default();
-        let view = View::new(&run, &context);
-        let theirs = "two modes: they are those of 4 of 8 sessions.";
-        let outcome = |findings: &[Finding]| {
-            let one = findings.iter().find(|one| one.check == "latency-modes");
-            one.unwrap().outcome
-        };
-        set(&mut findings, "latency-modes", theirs);
-        apply(&view, &mut findings);
-        assert_eq!(outcome(&findings), Doubt);
-        set(&mut findings, "fairness", "unevenly");
-        set(
-            &mut findings,
-            "latency-modes",
-            "two modes: nothing explains them.",
-        );
-        apply(&view, &mut findings);
-        assert_eq!(outcome(&findings), Doubt);
-        set(&mut findings, "latency-modes", theirs);
-        apply(&view, &mut findings);
-        assert_eq!(outcome(&findings), NotChecked);
+        set(check, Doubt, causes);
+        if with_first {
+            set(first.0, first.1, first.2);
+        }
+        apply(&View::new(&run, &context), &mut findings);
+        let second = findings.iter().find(|one| one.check == check);
+        second.unwrap().outcome
     }
 
-    /// A finding with its outcome and what it says, and one that it brings about.
-    const CAUSED: &[(&str, Outcome, &str, &str, &str)] = &[
-        (
-            "stalls",
-            Doubt,
-            "",
-            "restarts",
-            "no reconnects, and 2 seconds",
-        ),
-        ("stalls", Doubt, "", "work-done", errors::OUTSIDE_EVENTS),
-        ("idle-sessions", Outcome::Refuse, "", "fairness", ""),
-        (
-            "misses",
-            Doubt,
-            "",
-            "steady-state",
-            "From then on: reads found no row in 90 % instead of 0 %.",
-        ),
-        (
-            "statistics",
-            Doubt,
-            "",
-            "warm-up",
-            "From then on: rows of whole tables were scanned: 9 instead of 1 per second.",
-        ),
-        (
-            "stalls",
-            Doubt,
-            "",
-            "steady-state",
-            "From then on: the server used no CPU.",
-        ),
-        (
-            "durability",
-            Doubt,
-            "4 ended within a transaction",
-            "server-counters",
-            "",
-        ),
-        ("errors", Outcome::Refuse, "", "server-counters", ""),
-        (
-            "work-done",
-            Doubt,
-            "touch no table",
-            "misses",
-            "9 of 9 reads found none",
-        ),
-        (
-            "work-done",
-            Doubt,
-            "sent no statement",
-            "clock",
-            "shortest percentile",
-        ),
-    ];
+    #[test]
+    fn a_finding_that_another_explains_is_no_doubt() {
+        for case in EXPLAINED {
+            assert_eq!(second(case, false), Doubt, "{case:?} alone");
+            assert_eq!(second(case, true), NotChecked, "{case:?}");
+        }
+    }
 
     #[test]
-    fn what_a_cause_brings_about_is_reported_by_the_cause_alone() {
-        let run = crate::samples::good();
-        let context = crate::context::Context::default();
-        let view = View::new(&run, &context);
-        for (cause, outcome, says, symptom, evidence) in CAUSED.iter().copied() {
-            let judged = |is_caused: bool| {
-                let mut findings = crate::judge(&run, &context);
-                let mut set = |check: &str, outcome, says: &str| {
-                    let found = findings.iter_mut().find(|one| one.check == check).unwrap();
-                    (found.outcome, found.evidence) = (outcome, says.to_owned());
-                };
-                set(symptom, Doubt, evidence);
-                if is_caused {
-                    set(cause, outcome, says);
-                }
-                apply(&view, &mut findings);
-                let one = findings.iter().find(|one| one.check == symptom);
-                one.unwrap().outcome
-            };
-            assert_eq!(judged(false), Doubt, "{symptom} alone");
-            assert_eq!(judged(true), NotChecked, "{symptom} of {cause}");
+    fn a_finding_of_another_cause_stays_a_doubt() {
+        for case in NOT_EXPLAINED {
+            assert_eq!(second(case, true), Doubt, "{case:?}");
+        }
+    }
+
+    #[test]
+    fn rules_name_checks_that_exist() {
+        let known = |check: &str| crate::checks().iter().any(|one| one.name == check);
+        for symptom in RULES.iter().flat_map(|rule| rule.explains) {
+            let (Of(check) | Naming(check, _) | Only(check, _)) = *symptom;
+            assert!(known(check), "{check}");
         }
     }
 
     #[test]
     fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
         let stall = |from_s: f64, to_s: f64| {
-            let mut run = crate::samples::good();
+            let mut run = good();
             run.events.push(dyno_core::record::Event {
                 kind: EventKind::Stall,
                 at_s: from_s,
                 until_s: Some(to_s),
                 text: String::new(),
             });
-            let context = crate::context::Context::default();
+            let context = Context::default();
             let view = View::new(&run, &context);
             (stalled_at_first(&view), stalled_at_the_end(&view))
         };
@@ -457,7 +469,7 @@ mod tests {
             own.totals = Default::default();
             own.end = dyno_core::summary::RunEnd::Failed("session 3: no such table".to_owned());
         });
-        let why = "The run failed, as `errors` tells. No event ended";
+        let why = "The run failed: see `errors`. No event ended";
         assert!(told.evidence.starts_with(why), "{}", told.evidence);
     }
 

@@ -13,7 +13,7 @@ pub use settings::same as same_setting;
 
 pub(crate) use dyno_core::settings::is_servers_own;
 
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
@@ -266,6 +266,7 @@ fn restarts(view: &View) -> Made {
             ),
             None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
+        .naming((totals.reconnects == 0).then_some(Cause::SilentWithoutReconnects))
     } else if observed || totals.reconnects > 0 {
         Made::pass(format!(
             "The server was up from the start to the end; {reconnects}."
@@ -292,9 +293,6 @@ fn asked_to_reconnect(view: &View) -> bool {
             }
     })
 }
-
-/// How it reads where the server was silent and no connection was lost.
-pub(crate) const ONLY_SILENT: &str = "no reconnects, and ";
 
 fn reconnects(count: u64) -> String {
     match count {

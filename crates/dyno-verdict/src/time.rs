@@ -10,6 +10,7 @@ mod steady_state;
 #[cfg(test)]
 mod tests;
 
+use dyno_core::finding::Cause;
 use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, Made, Threshold, doubted};
@@ -152,6 +153,7 @@ fn length(view: &View) -> Made {
         ),
         "Measure longer, or remove what makes the rate swing.",
     )
+    .naming([Cause::UncertainMean])
     .with("mean rate", mean, "per second")
     .with("95 % interval, low", bounds.low, "per second")
     .with("95 % interval, high", bounds.high, "per second")
@@ -168,21 +170,24 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
     let level = dyno_stats::median(&view.rates())?;
     let slower = causes::below(view, level);
     let cause = causes::sentence(view, "In its slower seconds", &slower, &slower);
-    let others = match cause.contains(causes::BY_OTHERS) {
+    let others = match cause.causes.contains(&Cause::OtherProcesses) {
         true => "End what else runs on this host, and m",
         false => "M",
     };
     let made = Made::doubt(
         format!(
             "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
-             cannot be told from a drift.{cause}",
+             cannot be told from a drift.{}",
             text::seconds(view.length_s),
             text::plain(half),
+            cause.sentence
         ),
         &format!("{others}easure for about {}.", text::seconds(needed_s)),
     )
     .with("measurement", view.length_s, "s")
     .with("length that would do", needed_s, "s")
-    .with("half of the interval", half, "percent of the mean");
+    .with("half of the interval", half, "percent of the mean")
+    .naming(cause.causes)
+    .naming([Cause::UncertainMean]);
     Some(made)
 }

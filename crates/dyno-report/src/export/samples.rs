@@ -112,6 +112,8 @@ fn finding() -> Finding {
         }],
         advice: "Lower the rate.".into(),
         waived: None,
+        causes: Vec::new(),
+        durability: None,
     }
 }
 

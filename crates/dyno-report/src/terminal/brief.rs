@@ -55,10 +55,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     sections::interruptions(run, &mut page);
     sections::endpoints(run, &mut page);
     judged(run, &mut page);
-    if let Some(class) = verdict::class_of_durability(run).filter(|c| !c.starts_with("Each commit"))
-    {
-        page.row("durability", Ink::Plain, class);
-    }
+    verdict::weak_durability(run, &mut page);
     sections::thresholds(run, &mut page);
     for limit in &run.limits {
         short("limit", Ink::Strong, limit, &mut page);

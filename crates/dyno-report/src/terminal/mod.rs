@@ -171,7 +171,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::finding::Outcome;
+    use dyno_core::finding::{Durability, DurabilityClass, Outcome};
     use dyno_core::summary::ClientCost;
     use std::sync::LazyLock;
 
@@ -276,13 +276,16 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_durability_stands_beside_the_target() {
+    fn the_class_of_durability_has_a_row() {
         let mut run = samples::good();
         assert!(!plain(&run).contains("durability"));
-        let evidence = "Lost on process crash because synchronous_commit = off: fsync = on.";
-        let finding = samples::finding("durability", 38, Outcome::Pass, evidence);
+        let mut finding = samples::finding("durability", 38, Outcome::Pass, "Whatever it says.");
+        finding.durability = Some(Durability {
+            class: DurabilityClass::Process,
+            because: vec!["synchronous_commit = off".to_owned()],
+        });
         run.findings.push(finding);
-        let told = "\n  durability    Lost on process crash because synchronous_commit = off\n";
+        let told = "\n  durability    lost on process crash because synchronous_commit = off\n";
         assert!(plain(&run).contains(told), "{}", plain(&run));
     }
 

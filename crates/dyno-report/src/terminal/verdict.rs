@@ -1,6 +1,6 @@
 //! The verdict with what speaks against the run, and what one event cost.
 
-use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::finding::{Durability, DurabilityClass, Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{Cost, LEFT_OUT};
 use dyno_core::summary::RunSummary;
 
@@ -61,19 +61,24 @@ fn one(finding: &Finding, page: &mut Page) {
     }
 }
 
-/// The class of durability: figures of two classes are no comparison. A doubt has been told.
-pub(super) fn class_of_durability(run: &RunSummary) -> Option<&str> {
-    let found = run
-        .findings
-        .iter()
-        .find(|finding| finding.check == "durability" && finding.outcome == Outcome::Pass);
-    found.and_then(|finding| finding.evidence.split(':').next())
+/// The class of durability: figures of two classes must not be compared. A doubt has its own row.
+fn found_durability(run: &RunSummary) -> Option<&Durability> {
+    let mut passed = (run.findings.iter()).filter(|finding| finding.outcome == Outcome::Pass);
+    passed.find_map(|finding| finding.durability.as_ref())
 }
 
 /// That class as a row.
 pub(super) fn durability(run: &RunSummary, page: &mut Page) {
-    if let Some(class) = class_of_durability(run) {
-        page.row("durability", Ink::Plain, class);
+    if let Some(found) = found_durability(run) {
+        page.row("durability", Ink::Plain, &found.words());
+    }
+}
+
+/// The same, where a commit is not durable.
+pub(super) fn weak_durability(run: &RunSummary, page: &mut Page) {
+    let is_weak = |found: &Durability| found.class != DurabilityClass::Durable;
+    if found_durability(run).is_some_and(is_weak) {
+        durability(run, page);
     }
 }
 

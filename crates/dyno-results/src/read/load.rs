@@ -304,7 +304,8 @@ impl Results {
     }
 
     fn findings(&self, id: i64) -> rusqlite::Result<Vec<Finding>> {
-        let sql = "SELECT check_name, check_no, outcome, evidence, rule, numbers, advice, waived
+        let sql = "SELECT check_name, check_no, outcome, evidence, rule, numbers, advice, waived,
+                          causes, durability
                    FROM finding WHERE run_id = ?1 ORDER BY number";
         self.rows(sql, id, |row| {
             Ok(Finding {
@@ -316,6 +317,8 @@ impl Results {
                 numbers: json(row, 5)?,
                 advice: row.get(6)?,
                 waived: row.get(7)?,
+                causes: json(row, 8)?,
+                durability: optional_json(row, 9)?,
             })
         })
     }

@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v8.sql"),
     include_str!("v9.sql"),
     include_str!("v10.sql"),
+    include_str!("v11.sql"),
 ];
 
 /// The statements of one step.

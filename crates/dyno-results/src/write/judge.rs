@@ -99,8 +99,8 @@ pub(super) fn write_judgement(
         connection
             .prepare_cached(
                 "INSERT INTO finding (run_id, number, check_name, check_no, outcome, evidence,
-                     rule, numbers, advice, waived)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                     rule, numbers, advice, waived, causes, durability)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 id,
@@ -113,6 +113,8 @@ pub(super) fn write_judgement(
                 json(&finding.numbers)?,
                 finding.advice,
                 finding.waived,
+                json(&finding.causes)?,
+                finding.durability.as_ref().map(json).transpose()?,
             ])?;
     }
     for waiver in waivers {

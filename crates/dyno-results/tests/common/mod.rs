@@ -6,7 +6,7 @@
 pub mod day;
 
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{Finding, Number, Outcome, Verdict};
+use dyno_core::finding::{Cause, Durability, DurabilityClass, Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::{Cost, Profile, RunHead, Source};
@@ -217,6 +217,11 @@ pub fn finding(check: &str, outcome: Outcome) -> Finding {
         }],
         advice: "Give it more workers.".to_owned(),
         waived: None,
+        causes: vec![Cause::OtherProcesses],
+        durability: Some(Durability {
+            class: DurabilityClass::Process,
+            because: vec!["synchronous_commit = off".to_owned()],
+        }),
     }
 }
 

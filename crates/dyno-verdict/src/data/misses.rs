@@ -2,7 +2,7 @@
 //! already.
 
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::reported::WORKLOAD;
 
 use crate::check::{Check, Made, Threshold};
@@ -72,8 +72,9 @@ fn misses(view: &View) -> Made {
     let changes = unchanged.as_ref().filter(told_of).map(Unchanged::clause);
     let facts: Vec<String> = empty.into_iter().chain(changes).collect();
     let meant = view.run.fact(&format!("{WORKLOAD}misses"));
-    let fault = reads.is_some_and(|share| share >= EMPTY.value)
-        || (unchanged.as_ref()).is_some_and(|found| found.share >= UNCHANGED.value);
+    let many_empty = reads.is_some_and(|share| share >= EMPTY.value);
+    let fault =
+        many_empty || (unchanged.as_ref()).is_some_and(|found| found.share >= UNCHANGED.value);
     let why = meant.map_or_else(String::new, |why| format!(", as the workload says: {why}"));
     Made::of(
         if fault && meant.is_none() {
@@ -91,6 +92,7 @@ fn misses(view: &View) -> Made {
          auto_increment_increment). If keys are meant to be missed, have the script tell it: \
          dyno.fact('misses', 'why').",
     )
+    .naming(many_empty.then_some(Cause::EmptyReads))
     .with_some("reads without a row", reads, "percent of the reads")
     .with_some(
         "changes without an effect",

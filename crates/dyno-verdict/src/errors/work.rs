@@ -1,7 +1,7 @@
 //! Checks 12 and 14: whether work was done, and what the server warns of.
 
 use dyno_analysis::bins::ROOM_S;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
 
@@ -134,17 +134,27 @@ fn work_done(view: &View) -> Made {
         );
     }
     let signs = [
-        (empty_results(view), EMPTY),
-        (untouched(view), tables::ADVICE),
-        (too_fast(view), TOO_FAST),
-        (against_little(view), AGAINST_ITSELF),
-        (without_statements(view), WITHOUT_WORK),
-        (outside_events(view), OUTSIDE_WORK),
-        (stated_time(view), AGAINST_ITSELF),
+        (Cause::NoRows, empty_results(view), EMPTY),
+        (Cause::NoTable, untouched(view), tables::ADVICE),
+        (Cause::TooFast, too_fast(view), TOO_FAST),
+        (Cause::Contradiction, against_little(view), AGAINST_ITSELF),
+        (
+            Cause::EventsWithoutStatements,
+            without_statements(view),
+            WITHOUT_WORK,
+        ),
+        (Cause::TimeOutsideEvents, outside_events(view), OUTSIDE_WORK),
+        (Cause::Contradiction, stated_time(view), AGAINST_ITSELF),
     ];
-    let signs = signs.into_iter();
-    let signs = signs.filter_map(|(sign, what)| Some((sign?, what)));
-    let (faults, mut try_this): (Vec<String>, Vec<&str>) = signs.unzip();
+    let mut causes = Vec::new();
+    let mut faults = Vec::new();
+    let mut try_this = Vec::new();
+    for (cause, sign, what) in signs {
+        let Some(sign) = sign else { continue };
+        causes.push(cause);
+        faults.push(sign);
+        try_this.push(what);
+    }
     try_this.dedup();
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} ended", text::counted(totals.events, "event"));
@@ -164,7 +174,8 @@ fn work_done(view: &View) -> Made {
         false => Made::doubt(
             format!("{} {done}.", text::sentence(&text::list(&faults))),
             &try_this.join(" "),
-        ),
+        )
+        .naming(causes),
     };
     made.with("events", totals.events as f64, "count")
         .with("statements", queries as f64, "count")
@@ -323,9 +334,6 @@ fn without_statements(view: &View) -> Option<String> {
     })
 }
 
-/// How time outside of events is known in the evidence.
-pub(crate) const OUTSIDE_EVENTS: &str = "their time outside of events, in no latency";
-
 /// Time of a closed loop's sessions that no latency holds.
 fn outside_events(view: &View) -> Option<String> {
     let summary = view.summary()?;
@@ -355,7 +363,7 @@ fn outside_events(view: &View) -> Option<String> {
     let outside = (1.0 - inside - cut_off) * 100.0;
     (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
         format!(
-            "the sessions spent {} % of {OUTSIDE_EVENTS}",
+            "the sessions spent {} % of their time outside of events, in no latency",
             text::plain((1.0 - inside) * 100.0)
         )
     })

@@ -83,6 +83,8 @@ impl Rule {
             numbers: Vec::new(),
             advice: advice.to_owned(),
             waived: None,
+            causes: Vec::new(),
+            durability: None,
         }
     }
 

@@ -339,7 +339,7 @@ fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
         summary(run).end = RunEnd::Failed("session 1: near line 12: boom".to_owned());
         run.sessions[1].state = Some(SessionState::Lost);
     });
-    assert!(found.evidence.contains("as `errors` tells"), "{found:?}");
+    assert!(found.evidence.contains("see `errors`"), "{found:?}");
     let found = expect("idle-sessions", Refuse, |run| {
         run.sessions[1].state = Some(SessionState::Lost);
     });

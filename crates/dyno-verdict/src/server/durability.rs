@@ -15,7 +15,8 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use dyno_core::finding::Outcome;
+pub(crate) use dyno_core::finding::DurabilityClass as Class;
+use dyno_core::finding::{Cause, Durability, Outcome};
 use dyno_core::record::EventKind;
 
 use crate::check::{Check, Made, advice};
@@ -38,51 +39,6 @@ pub(super) const DURABILITY: Check = Check {
     thresholds: &[commits::ROLLED_BACK],
     make: durability,
 };
-
-/// What a crash may cost, from the least to the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Class {
-    /// Nothing that was acknowledged.
-    Durable,
-    /// No statement that was acknowledged; but a part of a transaction may be left.
-    Statement,
-    /// What the log was not yet synced with: it is, once a second.
-    LastSecond,
-    /// As much as the system had not yet written, without a bound of the server's.
-    LastCommits,
-    /// What the server kept in memory of its own.
-    Process,
-    /// All of it, when the host goes down.
-    Host,
-    /// All rows of a table, when the server goes down.
-    Emptied,
-    /// The database.
-    Damaged,
-    /// There is nothing to lose: it was never committed.
-    Uncommitted,
-}
-
-impl Class {
-    /// Its name, as runs show and compare it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Durable => "each commit durable",
-            Self::Statement => "each statement durable, without transactions",
-            Self::LastSecond => "last second lost on OS crash",
-            Self::LastCommits => "last commits lost on OS crash",
-            Self::Process => "lost on process crash",
-            Self::Host => "all data lost on OS crash",
-            Self::Emptied => "tables emptied by a crash",
-            Self::Damaged => "may be damaged",
-            Self::Uncommitted => "not committed",
-        }
-    }
-
-    /// Whether it is more than a choice that a figure may keep to itself.
-    pub(crate) fn is_doubted(self) -> bool {
-        self >= Self::Host
-    }
-}
 
 /// A setting, and which of its values, in lower case, cost what.
 type Row = (&'static str, &'static [(Class, &'static [&'static str])]);
@@ -131,6 +87,8 @@ pub(crate) struct Promise {
     pub(crate) weaker: Vec<(Class, String)>,
     /// All settings that count, and where the data lies.
     pub(crate) said: Vec<String>,
+    /// Whether sessions ended within a transaction.
+    left_open: bool,
 }
 
 impl Promise {
@@ -179,7 +137,10 @@ impl Promise {
             promise.weaken(class, why);
         }
         match commits::of(view) {
-            Commits::Missing(why) => promise.weaken(Class::Uncommitted, why),
+            Commits::Missing(missing) => {
+                promise.left_open = missing.left_open;
+                promise.weaken(Class::Uncommitted, missing.why);
+            }
             Commits::Unsynced(why) if promise.class < Class::Process => {
                 promise.weaken(Class::Process, why);
             }
@@ -214,16 +175,19 @@ impl Promise {
         self.weaker.push((class, why));
     }
 
-    /// The class in a sentence, with what decides it and then all that counts.
-    pub(crate) fn sentence(&self) -> String {
-        // What loses some commits is told together; what loses more, alone.
+    /// What decides the class: what loses some commits together, what loses more alone.
+    fn deciding(&self) -> Vec<String> {
         let decides = |class: Class| match self.class.is_doubted() {
             true => class == self.class,
             false => true,
         };
         let deciding = self.weaker.iter().filter(|(class, _)| decides(*class));
-        let deciding: Vec<String> = deciding.map(|(_, why)| why.clone()).collect();
-        let by = match deciding.as_slice() {
+        deciding.map(|(_, why)| why.clone()).collect()
+    }
+
+    /// The class in a sentence, with what decides it and then all that counts.
+    pub(crate) fn sentence(&self) -> String {
+        let by = match self.deciding().as_slice() {
             [] => String::new(),
             deciding => format!(" because {}", text::list(deciding)),
         };
@@ -248,6 +212,7 @@ impl Default for Promise {
             class: Class::Durable,
             weaker: Vec::new(),
             said: Vec::new(),
+            left_open: false,
         }
     }
 }
@@ -292,6 +257,11 @@ fn durability(view: &View) -> Made {
         ),
     ]);
     Made::of(outcome, promise.sentence(), &try_this)
+        .classified(Durability {
+            class: promise.class,
+            because: promise.deciding(),
+        })
+        .naming(promise.left_open.then_some(Cause::OpenTransactions))
         .with("relaxed", promise.count(false), "count")
         .with("unsafe", promise.count(true), "count")
 }

@@ -225,7 +225,7 @@ fn a_restarted_server_is_refused() {
             interval.counters.events = 0;
         }
     });
-    let told = "The server was restarted, as `restarts` tells.";
+    let told = "The server was restarted: see `restarts`.";
     assert!(stalls.evidence.starts_with(told), "{}", stalls.evidence);
     expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500

@@ -6,6 +6,7 @@ mod signs;
 mod tests;
 
 use dyno_analysis::stalls::Span;
+use dyno_core::finding::Cause;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, Series};
 
@@ -13,8 +14,6 @@ use crate::text;
 use crate::view::View;
 use signs::{SIGNS, told};
 
-/// What is said where the same work took more CPU time.
-const SLOW_CPUS: &str = "the CPUs were slower (their clock, or neighbours on the same machine)";
 /// How much more CPU time of the client an event takes then.
 const SLOWER: f64 = 1.15;
 /// Of the usual rate. Below it events did other work, or the client's time is that of waking up.
@@ -23,22 +22,8 @@ const SLOW_RATE_MIN: f64 = 0.4;
 /// often for each event.
 const SLOW_IDLE_MAX: f64 = 10.0;
 
-/// What is said of a server that answers nobody.
-pub(crate) const SILENT: &str = "the server did not answer its observer";
-/// What is said of one that does nothing.
-pub(crate) const IDLE_SERVER: &str = "the server used no CPU";
-/// How locks are known in what is said.
-pub(crate) const LOCKS: &str = " lock";
-
-/// How scans are known in what is said.
-pub(crate) const SCANS: &str = "rows of whole tables";
-/// How reads without a row are known in what is said.
-pub(crate) const MISSES: &str = "reads found no";
 /// Percent of the reads that find a row in the one time and none in the other.
 const MISSES_MIN: f64 = 10.0;
-
-/// What is said of neighbours.
-pub(crate) const BY_OTHERS: &str = "other processes took CPUs";
 
 /// A disk that moves more than this, and than twice the usual, is named.
 const MOVED_MIN: f64 = 10e6;
@@ -67,26 +52,52 @@ pub(super) struct Seconds<'a> {
     pub(super) unusual: &'a [Span],
 }
 
-/// What was otherwise in the slower seconds, what tells most first.
-pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<String> {
+/// Something that differed in the slower seconds.
+pub(super) struct Moved {
+    pub(super) cause: Cause,
+    pub(super) words: String,
+}
+
+/// A sentence about what differed, and what it names.
+#[derive(Default)]
+pub(super) struct Explained {
+    pub(super) causes: Vec<Cause>,
+    /// With a blank before it; empty where there is nothing to say.
+    pub(super) sentence: String,
+}
+
+/// What differed in the slower seconds, the strongest first.
+pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<Moved> {
     Seen { view, seconds }.moved()
 }
 
-/// The same in a sentence that begins with these words, with a blank before it. It says so where
-/// nothing moved; empty where too little was recorded to say so.
-pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> String {
+/// The same in a sentence that begins with these words. It says so where nothing moved; empty
+/// where too little was recorded to say so.
+pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> Explained {
     let seconds = Seconds { slower, unusual };
     let found = of(view, &seconds);
-    match found.is_empty() {
-        false => format!(" {words}: {}.", text::few(&found, TOLD_MAX)),
-        true if watched(view, slower) => format!(" {words}, {NOTHING}."),
-        true => String::new(),
-    }
+    let (causes, sentence) = match found.is_empty() {
+        false => (
+            found.iter().map(|one| one.cause).collect(),
+            format!(" {words}: {}.", few(&found, TOLD_MAX)),
+        ),
+        true if watched(view, slower) => {
+            (vec![Cause::Unexplained], format!(" {words}, {NOTHING}."))
+        }
+        true => (Vec::new(), String::new()),
+    };
+    Explained { causes, sentence }
 }
 
-/// What to do where the evidence names CPUs that were slower, in place of another advice.
-pub(super) fn advice(evidence: &str, otherwise: &str) -> String {
-    match evidence.contains(SLOW_CPUS) {
+/// Their words in a list of at most so many.
+pub(super) fn few(found: &[Moved], most: usize) -> String {
+    let words: Vec<String> = found.iter().map(|one| one.words.clone()).collect();
+    text::few(&words, most)
+}
+
+/// What to do where the CPUs were slower, in place of another advice.
+pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
+    match causes.contains(&Cause::SlowCpus) {
         true => {
             "Measure where the CPUs keep their speed: no neighbours, the clock fixed; or repeat \
                  the run at other times and compare several a side."
@@ -109,7 +120,7 @@ pub(super) fn below(view: &View, level: f64) -> Vec<Span> {
 }
 
 /// What is said where nothing moved.
-pub(crate) const NOTHING: &str = "nothing that is recorded was unusual";
+pub(super) const NOTHING: &str = "nothing that is recorded was unusual";
 
 /// Whether the host and the database were looked at in these seconds.
 pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
@@ -121,12 +132,16 @@ pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
 }
 
 /// What somebody did to the run in these seconds.
-pub(super) fn disturbances(view: &View, span: Span) -> Vec<String> {
+pub(super) fn disturbances(view: &View, span: Span) -> Vec<Moved> {
     let events = view.events(EventKind::Disturbance);
     let then = events.iter().filter(|event| {
         event.at_s <= span.to_s && event.until_s.unwrap_or(event.at_s) >= span.from_s
     });
-    then.map(|event| event.text.clone()).collect()
+    then.map(|event| Moved {
+        cause: Cause::Disturbance,
+        words: event.text.clone(),
+    })
+    .collect()
 }
 
 struct Seen<'a, 'b> {
@@ -135,7 +150,7 @@ struct Seen<'a, 'b> {
 }
 
 impl Seen<'_, '_> {
-    fn moved(&self) -> Vec<String> {
+    fn moved(&self) -> Vec<Moved> {
         let up = self.view.run.series("db.up");
         // In samples that stand for several seconds a silent one is a part.
         let silent = up.is_some_and(|up| {
@@ -143,24 +158,28 @@ impl Seen<'_, '_> {
             then.any(|up| up < 1.0)
         });
         // What sessions waited for was seen before or after the silence.
-        let mut found: Vec<String> = match silent {
-            true => vec![SILENT.to_owned()],
+        let mut found: Vec<Moved> = match silent {
+            true => vec![Moved {
+                cause: Cause::ServerSilent,
+                words: "the server did not answer its observer".to_owned(),
+            }],
             false => self.sessions().into_iter().collect(),
         };
         found.extend(self.misses());
         found.extend(self.processors());
         found.extend(self.slow_cpus());
         found.extend(self.disks());
-        for (name, least, factor, unit, words) in SIGNS {
+        for (name, least, factor, unit, cause, words) in SIGNS {
             if let Some((then, usual)) = self.view.run.series(name).and_then(|one| self.both(one))
                 && then >= least
                 && then >= usual * factor
             {
                 let moved = told(words, unit, then, usual);
-                found.push(match words == BY_OTHERS {
+                let words = match cause == Cause::OtherProcesses {
                     true => moved + &self.by_name(),
                     false => moved,
-                });
+                };
+                found.push(Moved { cause, words });
             }
         }
         found
@@ -186,7 +205,7 @@ impl Seen<'_, '_> {
     }
 
     /// What most sessions waited for in the server.
-    fn sessions(&self) -> Option<String> {
+    fn sessions(&self) -> Option<Moved> {
         let sessions = f64::from(self.view.drive()?.sessions);
         let states = self.view.devices("db.sessions[", "]").into_iter();
         let (state, count) = states
@@ -203,6 +222,11 @@ impl Seen<'_, '_> {
                 (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
             })
             .max_by(|one, other| one.1.total_cmp(&other.1))?;
+        // The server's own names of states: MySQL's are like `Waiting for table metadata lock`.
+        let cause = match state.contains("lock") {
+            true => Cause::LockWaits,
+            false => Cause::SessionWaits,
+        };
         let state = match state {
             "lock" => "waiting for a lock".to_owned(),
             "lwlock" => "waiting for a lock within the server".to_owned(),
@@ -210,13 +234,14 @@ impl Seen<'_, '_> {
             state if state.ends_with("ing") || state.contains("ing_") => state.replace('_', " "),
             state => format!("in the state {}", state.replace('_', " ")),
         };
-        Some(match count.round() {
+        let words = match count.round() {
             1.0 => format!("1 session was {state}"),
             count => format!("{count:.0} sessions were {state}"),
-        })
+        };
+        Some(Moved { cause, words })
     }
 
-    fn processors(&self) -> Option<String> {
+    fn processors(&self) -> Option<Moved> {
         let series = |name: &&str| self.view.run.series(name);
         let cpu = ["server.cpu.user", "server.cpu.system"]
             .iter()
@@ -226,22 +251,26 @@ impl Seen<'_, '_> {
             && usual > 0.05
             && then < usual * 0.1
         {
-            return Some(IDLE_SERVER.to_owned());
+            return Some(Moved {
+                cause: Cause::ServerIdle,
+                words: "the server used no CPU".to_owned(),
+            });
         }
         let (then, usual) = self.both(series(&"host.cpu.idle")?)?;
-        (then >= IDLE_MIN && then >= usual + IDLE_MORE).then(|| {
-            format!(
+        (then >= IDLE_MIN && then >= usual + IDLE_MORE).then(|| Moved {
+            cause: Cause::CpusIdle,
+            words: format!(
                 "the CPUs were {} % idle instead of {} %",
                 text::plain(then),
                 text::plain(usual)
-            )
+            ),
         })
     }
 
     /// The client does the same for events whose answers are alike: where that takes more CPU time
     /// though the CPUs are busy all the time, it is they that are slower. No hypervisor tells so by
     /// itself.
-    fn slow_cpus(&self) -> Option<String> {
+    fn slow_cpus(&self) -> Option<Moved> {
         let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
         if idle.0.max(idle.1) > SLOW_IDLE_MAX {
             return None;
@@ -273,12 +302,14 @@ impl Seen<'_, '_> {
         }
         let then_us = cores(true)? / then * 1e6;
         let usual_us = cores(false)? / usual * 1e6;
-        (then_us >= usual_us * SLOWER).then(|| {
-            format!(
-                "{SLOW_CPUS}: the client needed {} µs of CPU time for an event instead of {}",
+        (then_us >= usual_us * SLOWER).then(|| Moved {
+            cause: Cause::SlowCpus,
+            words: format!(
+                "the CPUs were slower (their clock, or neighbours on the same machine): the \
+                 client needed {} µs of CPU time for an event instead of {}",
                 text::plain(then_us),
                 text::plain(usual_us)
-            )
+            ),
         })
     }
 
@@ -307,22 +338,23 @@ impl Seen<'_, '_> {
     }
 
     /// Reads that found nothing tell of rows that went or came.
-    fn misses(&self) -> Option<String> {
+    fn misses(&self) -> Option<Moved> {
         let share = |slower: bool| {
             let sums = self.counted(slower);
             (sums.reads > 0).then(|| sums.reads_empty as f64 / sums.reads as f64 * 100.0)
         };
         let (then, usual) = (share(true)?, share(false)?);
-        ((then - usual).abs() >= MISSES_MIN).then(|| {
-            format!(
-                "{MISSES} row in {} % instead of {} %",
+        ((then - usual).abs() >= MISSES_MIN).then(|| Moved {
+            cause: Cause::EmptyReads,
+            words: format!(
+                "reads found no row in {} % instead of {} %",
                 text::plain(then),
                 text::plain(usual)
-            )
+            ),
         })
     }
 
-    fn disks(&self) -> Vec<String> {
+    fn disks(&self) -> Vec<Moved> {
         let mut found = Vec::new();
         let both = |what: &str| {
             let of = self.view.devices("host.disk[", what).into_iter();
@@ -359,7 +391,11 @@ impl Seen<'_, '_> {
                 }
             }
         }
-        found
+        let moved = found.into_iter().map(|words| Moved {
+            cause: Cause::Disk,
+            words,
+        });
+        moved.collect()
     }
 }
 

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::{Operation, Span};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 
@@ -53,9 +53,6 @@ const APART: Threshold = Threshold {
     why: "a scheduler's time slice: on a host without an idle CPU one more makes a mode",
 };
 const EVENTS_MIN: u64 = 500;
-
-/// How the evidence ends where the slow events are those of some sessions, and of no endpoint.
-pub(crate) const OF_SESSIONS: &str = " sessions.";
 
 /// The modes of a thousand events have some noise; a valley is half a decade deep.
 const HOW: Modes = Modes {
@@ -151,6 +148,8 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
         2 => "; so does another operation".to_owned(),
         many => format!("; so do {} other operations", many - 1),
     };
+    let of_sessions = sessions.as_ref().is_some_and(|(_, endpoint)| !endpoint);
+    let sessions = sessions.map(|(words, _)| words);
     let whose = [explained.as_ref(), pause.as_ref(), sessions.as_ref()];
     let whose = whose.into_iter().flatten().next();
     let whose = whose.map_or_else(String::new, |whose| format!(": {whose}"));
@@ -167,7 +166,7 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
             text::plain(split.share * 100.0),
             text::ms(split.slow_ms)
         ),
-        match (pause, sessions) {
+        match (&pause, &sessions) {
             (Some(_), _) => DELAYED,
             (None, Some(_)) => {
                 "Look at what these sessions have in common: the endpoint that they are connected \
@@ -179,6 +178,7 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
             }
         },
     )
+    .naming(of_sessions.then_some(Cause::SessionModes))
     .with("fast mode", split.fast_ms, "ms")
     .with("slow mode", split.slow_ms, "ms")
     .with("slow events", split.share * 100.0, "percent")
@@ -310,8 +310,9 @@ fn in_time(view: &View, split: &Split) -> Option<String> {
     })
 }
 
-/// Whether the slow events are those of some sessions, and of which endpoint these may be.
-fn sessions(view: &View, split: &Split) -> Option<String> {
+/// Whether the slow events are those of some sessions, in words, and whether an endpoint has as
+/// many.
+fn sessions(view: &View, split: &Split) -> Option<(String, bool)> {
     let mean_ms = |busy_s: f64, events: u64| busy_s * 1e3 / events as f64;
     let all: Vec<_> = view
         .run
@@ -337,12 +338,13 @@ fn sessions(view: &View, split: &Split) -> Option<String> {
     let endpoint = endpoints
         .iter()
         .find(|one| endpoints.len() > 1 && like(one.queries));
-    let endpoint = endpoint.map_or_else(String::new, |one| {
+    let has = endpoint.map_or_else(String::new, |one| {
         format!(", as many as the endpoint {} had", one.name)
     });
-    Some(format!(
-        "they are those of {} of {} sessions{endpoint}",
+    let words = format!(
+        "they are those of {} of {} sessions{has}",
         slow.len(),
         all.len()
-    ))
+    );
+    Some((words, endpoint.is_some()))
 }

@@ -4,9 +4,9 @@ use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SHORT_MIN_S, SHORT_SHARE, SILENCE_EVENTS_MIN, SILENCE_MIN_S,
     STALL_SHARE, Span, Stalls,
 };
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 
-use super::causes::{self, Seconds};
+use super::causes::{self, Moved, Seconds};
 use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
@@ -139,11 +139,18 @@ fn stalls(view: &View) -> Made {
     let recurring = found.period_s.map_or_else(String::new, |period| {
         format!(", every {}", text::seconds(period))
     });
-    let one = |span: &Span| one(view, &found, *span);
+    let mut named = Vec::new();
+    let one = |span: &Span| {
+        let moved = moved(view, &found, *span);
+        named.extend(moved.iter().map(|one| one.cause));
+        one(*span, &moved)
+    };
     let listed: Vec<String> = found.spans.iter().map(one).collect();
-    let unexplained = !listed.iter().any(|one| one.ends_with(')'));
-    let nothing = match unexplained && causes::watched(view, &found.spans) {
-        true => format!(" Meanwhile {}.", causes::NOTHING),
+    let nothing = match named.is_empty() && causes::watched(view, &found.spans) {
+        true => {
+            named.push(Cause::Unexplained);
+            format!(" Meanwhile {}.", causes::NOTHING)
+        }
         false => String::new(),
     };
     Made::of(
@@ -159,8 +166,9 @@ fn stalls(view: &View) -> Made {
             text::rate(found.level_per_s),
             text::few(&listed, 3)
         ),
-        advice(&listed),
+        advice(&named),
     )
+    .naming(named)
     .with("stalls", found.spans.len() as f64, "count")
     .with("stalled", stalled, "s")
     .with("longest", longest, "s")
@@ -169,12 +177,11 @@ fn stalls(view: &View) -> Made {
     .with_some("period", found.period_s, "s")
 }
 
-fn advice(listed: &[String]) -> &'static str {
-    let names = |cause: &str| listed.iter().any(|one| one.contains(cause));
-    if names(causes::SILENT) {
+fn advice(causes: &[Cause]) -> &'static str {
+    if causes.contains(&Cause::ServerSilent) {
         "The server answered nobody: see its log and the kernel's (dmesg) for what held the whole \
          process: a signal or a debugger, swapping, a frozen virtual machine, a disk that hung."
-    } else if names(causes::LOCKS) {
+    } else if causes.contains(&Cause::LockWaits) {
         "Averages hide them: find who held the lock then: a session with a transaction left open, \
          LOCK TABLES, a change of the schema, a backup."
     } else {
@@ -197,17 +204,22 @@ fn none_found(found: &Stalls) -> Made {
     .with("level", found.level_per_s, "per second")
 }
 
-/// When it was, how long it lasted and what else was unusual.
-fn one(view: &View, found: &Stalls, span: Span) -> String {
+/// What else was unusual during a stall.
+fn moved(view: &View, found: &Stalls, span: Span) -> Vec<Moved> {
     let seconds = Seconds {
         slower: &[span],
         unusual: &found.spans,
     };
-    let mut seen = causes::disturbances(view, span);
-    seen.extend(causes::of(view, &seconds));
-    let meanwhile = match seen.is_empty() {
+    let mut moved = causes::disturbances(view, span);
+    moved.extend(causes::of(view, &seconds));
+    moved
+}
+
+/// When it was, how long it lasted and what else was unusual.
+fn one(span: Span, moved: &[Moved]) -> String {
+    let meanwhile = match moved.is_empty() {
         true => String::new(),
-        false => format!(" ({})", text::few(&seen, CAUSES_MAX)),
+        false => format!(" ({})", causes::few(moved, CAUSES_MAX)),
     };
     format!(
         "{} from {}{meanwhile}",

@@ -3,11 +3,11 @@
 mod trend;
 
 use dyno_analysis::stalls::{Span, Stalls};
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
-use super::causes;
+use super::causes::{self, Explained};
 use crate::check::{Check, Made, Threshold};
 use crate::generator::open_loop;
 use crate::text;
@@ -187,7 +187,7 @@ fn beginning(view: &View, found: &Beginning) -> Made {
     let length_s = found.length as f64 * view.usual_s();
     let causes = match off {
         true => slower_part(view, length_s, difference < 0.0),
-        false => String::new(),
+        false => Explained::default(),
     };
     let advice = match difference < 0.0 {
         true => {
@@ -209,15 +209,18 @@ fn beginning(view: &View, found: &Beginning) -> Made {
     Made::of(
         if off { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "The first {} had {} events per second and the rest {} ({} %, p {}).{causes}",
+            "The first {} had {} events per second and the rest {} ({} %, p {}).{}",
             text::seconds(length_s),
             text::rate(found.first),
             text::rate(found.rest),
             text::signed(difference),
-            text::chance(found.p)
+            text::chance(found.p),
+            causes.sentence
         ),
         &format!("{advice}{steady}"),
     )
+    .naming(causes.causes)
+    .naming((off && difference < 0.0).then_some(Cause::SlowBeginning))
     .with("beginning", length_s, "s")
     .with("its rate", found.first, "per second")
     .with("rest", found.rest, "per second")
@@ -285,19 +288,25 @@ fn steady_state(view: &View) -> Made {
             text::seconds(rate.needs_s(view))
         ));
     }
-    let (outcome, evidence) = match steady {
-        true => (Outcome::Pass, facts),
+    let (outcome, evidence, causes) = match steady {
+        true => (Outcome::Pass, facts, Vec::new()),
         false => {
             let faults = text::sentence(&faults.join("; "));
             let causes = causes_of(view, &rate, change, dips.as_ref().filter(much));
-            (Outcome::Doubt, format!("{faults} {facts}{causes}"))
+            let Explained { causes, sentence } = causes;
+            (
+                Outcome::Doubt,
+                format!("{faults} {facts}{sentence}"),
+                causes,
+            )
         }
     };
     let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;
     let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
-    let advice = causes::advice(&evidence, advice);
+    let advice = causes::advice(&causes, advice);
     Made::of(outcome, evidence, &advice)
+        .naming(causes)
         .with("drift", rate.drift, "percent of the mean")
         .with("drift, low", rate.sure.low, "percent of the mean")
         .with("drift, high", rate.sure.high, "percent of the mean")
@@ -395,8 +404,8 @@ pub(super) fn step(rates: &[f64]) -> Option<(usize, f64)> {
     Some((step.index, step.by))
 }
 
-/// What was otherwise where the rate was lower.
-fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Dips>) -> String {
+/// What differed where the rate was lower.
+fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Dips>) -> Explained {
     if let Some(change) = change.filter(Change::matters) {
         let at_s = view.bins[change.index].from_s();
         return slower_part(view, at_s, change.by > 0.0);
@@ -411,7 +420,7 @@ fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Di
         return causes::sentence(view, "In the slower third", &slower, &unusual);
     }
     let Some(dips) = dips else {
-        return String::new();
+        return Explained::default();
     };
     let rates = view.rates();
     let level = dyno_stats::median(&rates).unwrap_or_default();
@@ -419,8 +428,8 @@ fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Di
     causes::sentence(view, "In the dips", &spans, &spans)
 }
 
-/// What was otherwise in the slower of two parts of the measurement.
-fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> String {
+/// What differed in the slower of two parts of the measurement.
+fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> Explained {
     let (words, from_s, to_s) = match first_is_slower {
         // A sample up to a second behind it would be one of the other part.
         true => ("Before", 0.0, at_s - 1.0),

@@ -265,7 +265,7 @@ fn stalls_are_listed_with_what_the_server_did() {
     assert!(stall.advice.starts_with(advice), "{}", stall.advice);
     // The same silence is no doubt of its own.
     let silent = check(&run, "restarts", NotChecked);
-    let why = "The server stood still, as `stalls` tells. The server was not restarted";
+    let why = "The server stood still: see `stalls`. The server was not restarted";
     assert!(silent.evidence.starts_with(why), "{}", silent.evidence);
 }
 

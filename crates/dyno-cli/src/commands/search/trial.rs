@@ -258,12 +258,9 @@ fn clients_fault(findings: &[Finding]) -> Option<String> {
 
 /// The greatest rate that the load generator can make, as the verdict knows it.
 pub fn ceiling(run: &RunSummary) -> Option<f64> {
-    let own = run
-        .findings
-        .iter()
-        .find(|own| own.check == "generator-ceiling")?;
-    let number = own.numbers.iter().find(|number| number.name == "ceiling")?;
-    number.value.filter(|value| *value > 0.0)
+    let mut findings = run.findings.iter();
+    let own = findings.find(|own| own.check == "generator-ceiling")?;
+    own.number(dyno_verdict::CEILING).filter(|rate| *rate > 0.0)
 }
 
 /// In how many trials the load generator was at fault and this was waived.
@@ -364,6 +361,8 @@ mod tests {
             numbers: Vec::new(),
             advice: String::new(),
             waived: None,
+            causes: Vec::new(),
+            durability: None,
         };
         let of = |check, outcome| clients_fault(&[finding(check, outcome)]);
         assert_eq!(

@@ -341,6 +341,8 @@ fn finding(
         numbers: vec![],
         advice: advice.into(),
         waived: None,
+        causes: Vec::new(),
+        durability: None,
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Commits {
     /// So much of it was committed, in words.
     Made(String),
     /// It was not, and why that is known.
-    Missing(String),
+    Missing(Missing),
     /// It was, and nobody waited for the log: how that is known.
     Unsynced(String),
     /// Nothing is known, or nothing was written.
@@ -49,20 +49,21 @@ pub(super) fn of(view: &View) -> Commits {
     }
     // An embedded database's files are as they were where nothing was committed.
     if view.embedded() && view.run.fact("db.file.changed") == Some("no") {
-        return Commits::Missing(
-            "statements wrote, but neither the database's file nor its log changed".to_owned(),
-        );
+        return Commits::Missing(Missing {
+            why: "statements wrote, but neither the database's file nor its log changed".to_owned(),
+            left_open: false,
+        });
     }
     let Some(ends) = Ends::of(view) else {
         return Commits::Unknown;
     };
-    let missing = ends
-        .without_autocommit()
-        .or_else(|| ends.left_open())
-        .or_else(|| ends.rolled_back())
-        .or_else(|| ends.back_to_savepoint());
-    if let Some(why) = missing {
-        return Commits::Missing(why);
+    let missing = |left_open: bool| move |why: String| Missing { why, left_open };
+    let missing = (ends.without_autocommit().map(missing(false)))
+        .or_else(|| ends.left_open().map(missing(true)))
+        .or_else(|| ends.rolled_back().map(missing(false)))
+        .or_else(|| ends.back_to_savepoint().map(missing(false)));
+    if let Some(missing) = missing {
+        return Commits::Missing(missing);
     }
     if let Some(why) = unsynced(view, ends.writing.min(ends.commits)) {
         return Commits::Unsynced(why);
@@ -71,6 +72,13 @@ pub(super) fn of(view: &View) -> Commits {
         true => Commits::Unknown,
         false => Commits::Made(format!("{} commits per second", text::rate(ends.commits))),
     }
+}
+
+/// Why work is known not to be committed.
+pub(super) struct Missing {
+    pub(super) why: String,
+    /// Whether sessions ended within a transaction.
+    pub(super) left_open: bool,
 }
 
 /// How transactions ended, per second, and who counted it.

@@ -1,6 +1,7 @@
 //! Series that tell what made a run slower.
 
-use super::BY_OTHERS;
+use dyno_core::finding::Cause;
+
 use crate::text;
 
 /// What a series counts, by which its values are told.
@@ -17,9 +18,9 @@ pub(super) enum Unit {
     Count,
 }
 
-/// A series that tells what made a run slower: which, from which value in it on, by which factor
-/// above the rest of the time, and in words.
-pub(super) type Sign = (&'static str, f64, f64, Unit, &'static str);
+/// A series that shows what made a run slower: its name, the least value that counts, by which
+/// factor above the rest of the time, its unit, the cause, and the words for it.
+pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
 pub(super) const SIGNS: [Sign; 33] = [
     (
@@ -27,6 +28,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1.0,
         2.0,
         Unit::Count,
+        Cause::LockWaits,
         "statements waited for locks of rows",
     ),
     (
@@ -34,6 +36,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         100_000.0,
         3.0,
         Unit::PerSecond,
+        Cause::TableScans,
         "rows of whole tables were scanned",
     ),
     (
@@ -41,6 +44,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         100_000.0,
         3.0,
         Unit::PerSecond,
+        Cause::TableScans,
         "rows of whole tables were scanned",
     ),
     (
@@ -48,6 +52,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         0.01,
         3.0,
         Unit::Whether,
+        Cause::AlterTable,
         "an ALTER TABLE was executed",
     ),
     (
@@ -55,6 +60,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         10.0,
         2.0,
         Unit::Percent,
+        Cause::Disk,
         "the CPUs waited for the disk",
     ),
     (
@@ -62,6 +68,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         5.0,
         2.0,
         Unit::Percent,
+        Cause::Steal,
         "the hypervisor took the CPUs",
     ),
     (
@@ -69,14 +76,23 @@ pub(super) const SIGNS: [Sign; 33] = [
         5.0,
         2.0,
         Unit::Percent,
+        Cause::Throttled,
         "the cgroup's quota of CPU time was used up",
     ),
-    ("host.others.cpu", 0.3, 2.0, Unit::Cores, BY_OTHERS),
+    (
+        "host.others.cpu",
+        0.3,
+        2.0,
+        Unit::Cores,
+        Cause::OtherProcesses,
+        "other processes took CPUs",
+    ),
     (
         "host.pressure.memory.full",
         10.0,
         2.0,
         Unit::Percent,
+        Cause::MemoryPressure,
         "tasks waited for memory",
     ),
     (
@@ -84,6 +100,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1e6,
         3.0,
         Unit::BytesPerSecond,
+        Cause::Swap,
         "pages came from swap",
     ),
     (
@@ -91,6 +108,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         10.0,
         3.0,
         Unit::PerSecond,
+        Cause::Retransmits,
         "segments were sent again",
     ),
     (
@@ -98,6 +116,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1.0,
         3.0,
         Unit::PerSecond,
+        Cause::BufferPoolFull,
         "pages had to be freed first",
     ),
     (
@@ -105,6 +124,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1.0,
         3.0,
         Unit::PerSecond,
+        Cause::LogBufferFull,
         "the log's buffer was full",
     ),
     (
@@ -112,6 +132,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         20.0,
         3.0,
         Unit::PerSecond,
+        Cause::LockWaits,
         "statements waited for rows' locks",
     ),
     (
@@ -119,6 +140,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1.0,
         2.0,
         Unit::Count,
+        Cause::LockWaits,
         "statements waited for locks",
     ),
     (
@@ -126,6 +148,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         3.0,
         Unit::PerSecond,
+        Cause::PageFlushes,
         "pages were flushed",
     ),
     (
@@ -133,6 +156,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         3.0,
         Unit::PerSecond,
+        Cause::FileSyncs,
         "files were synced",
     ),
     (
@@ -140,6 +164,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         2.0,
         Unit::PerSecond,
+        Cause::PageReads,
         "pages were read from disk",
     ),
     (
@@ -147,6 +172,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         32e6,
         1.5,
         Unit::Bytes,
+        Cause::Checkpoint,
         "the log behind the checkpoint was longer",
     ),
     (
@@ -154,6 +180,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1_000.0,
         1.5,
         Unit::Count,
+        Cause::PageFlushes,
         "more pages were dirty",
     ),
     (
@@ -161,6 +188,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         10_000.0,
         2.0,
         Unit::Count,
+        Cause::PurgeBehind,
         "purge was behind",
     ),
     (
@@ -168,6 +196,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         1e6,
         3.0,
         Unit::BytesPerSecond,
+        Cause::Compaction,
         "compaction wrote",
     ),
     (
@@ -175,6 +204,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         0.01,
         3.0,
         Unit::Whether,
+        Cause::Checkpoint,
         "a checkpoint was requested",
     ),
     (
@@ -182,6 +212,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         0.01,
         3.0,
         Unit::Whether,
+        Cause::Checkpoint,
         "a checkpoint was due",
     ),
     (
@@ -189,6 +220,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         3.0,
         Unit::PerSecond,
+        Cause::Checkpoint,
         "a checkpoint wrote pages",
     ),
     (
@@ -196,6 +228,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         3.0,
         Unit::PerSecond,
+        Cause::FullPageImages,
         "whole pages went into the log",
     ),
     (
@@ -203,6 +236,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         10.0,
         3.0,
         Unit::PerSecond,
+        Cause::LogBufferFull,
         "the log's buffers were full",
     ),
     (
@@ -210,6 +244,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         50.0,
         2.0,
         Unit::PerSecond,
+        Cause::PageReads,
         "pages were read",
     ),
     (
@@ -217,6 +252,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         0.01,
         3.0,
         Unit::Whether,
+        Cause::Vacuum,
         "autovacuum ran",
     ),
     (
@@ -224,6 +260,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         10_000.0,
         2.0,
         Unit::Count,
+        Cause::Vacuum,
         "more rows were dead",
     ),
     (
@@ -231,6 +268,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         100e6,
         1.2,
         Unit::Bytes,
+        Cause::DataGrowth,
         "the data directory was larger",
     ),
     (
@@ -238,6 +276,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         100e6,
         1.2,
         Unit::Bytes,
+        Cause::DataGrowth,
         "the database was larger",
     ),
     (
@@ -245,6 +284,7 @@ pub(super) const SIGNS: [Sign; 33] = [
         2.0,
         3.0,
         Unit::Ms,
+        Cause::SlowRoundTrip,
         "the observer's SELECT 1 took longer",
     ),
 ];
