@@ -29,7 +29,7 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::finding::Outcome;
+    use dyno_core::finding::{Durability, DurabilityClass, Outcome};
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
         Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
@@ -101,6 +101,12 @@ mod tests {
             server_percent: Some(52.0),
         });
         divided(&mut varied);
+        let mut finding = samples::finding("durability", 38, Outcome::Pass, "It is known.");
+        finding.durability = Some(Durability {
+            class: DurabilityClass::Process,
+            because: vec!["synchronous_commit = off".into()],
+        });
+        varied.findings.push(finding);
         let varied = json(&varied);
         let validator = jsonschema::draft202012::new(&schema).unwrap();
         assert!(validator.is_valid(&varied));

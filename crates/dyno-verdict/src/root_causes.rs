@@ -5,7 +5,6 @@
 
 use dyno_analysis::stalls::Span;
 use dyno_core::finding::{Cause, Finding, Outcome};
-use dyno_core::record::EventKind;
 use dyno_core::summary::RunEnd;
 
 use crate::view::View;
@@ -101,6 +100,29 @@ const RULES: &[Rule] = &[
         explains: OF_FREEZES,
     },
     Rule {
+        when: |judged| judged.doubted_for("client-cpu", Cause::StalledWorker),
+        why: "A worker of the load generator was stalled: see `client-cpu`.",
+        explains: &[
+            UNCERTAIN,
+            Of("fairness"),
+            Of("schedule-lag"),
+            Naming("stalls", Cause::Unexplained),
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Naming("latency-modes", Cause::SessionModes),
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("host-resources", Cause::Throttled),
+        why: "A cgroup throttled the load generator: see `host-resources`.",
+        explains: &[
+            UNCERTAIN,
+            Naming("stalls", Cause::Throttled),
+            Naming("warm-up", Cause::Throttled),
+            Naming("steady-state", Cause::Throttled),
+        ],
+    },
+    Rule {
         when: |judged| judged.doubted("stalls"),
         why: STALLED,
         explains: &[
@@ -138,7 +160,13 @@ const RULES: &[Rule] = &[
     Rule {
         when: |judged| judged.lost_connections(),
         why: LOST,
-        explains: &[Of("observers"), UNCERTAIN],
+        explains: &[
+            Of("observers"),
+            UNCERTAIN,
+            Naming("stalls", Cause::LostConnections),
+            Naming("warm-up", Cause::LostConnections),
+            Naming("steady-state", Cause::LostConnections),
+        ],
     },
     Rule {
         when: |judged| judged.lost_connections() && errors::are_lost_connections(judged.view),
@@ -263,9 +291,9 @@ impl Judged<'_> {
         server::restarted(self.view).is_some()
     }
 
-    /// Whether the load generator was frozen, and the check of its CPU doubts for it.
+    /// Whether the load generator was frozen.
     fn froze(&self) -> bool {
-        self.doubted("client-cpu") && !self.view.events(EventKind::Frozen).is_empty()
+        self.doubted_for("client-cpu", Cause::Frozen)
     }
 
     fn lost_connections(&self) -> bool {
@@ -316,6 +344,7 @@ fn stalled_at_the_end(view: &View) -> bool {
 #[cfg(test)]
 mod tests {
     use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
+    use dyno_core::record::EventKind;
 
     use super::*;
     use crate::context::Context;
@@ -380,6 +409,15 @@ mod tests {
             ),
             (("fairness", Doubt, &[]), ("latency-modes", &[SessionModes])),
             (("length", Doubt, &[]), ("samples", &[])),
+            (
+                ("client-cpu", Doubt, &[StalledWorker]),
+                ("stalls", &[Unexplained]),
+            ),
+            (("client-cpu", Doubt, &[StalledWorker]), ("fairness", &[])),
+            (
+                ("host-resources", Doubt, &[Throttled]),
+                ("stalls", &[Throttled]),
+            ),
         ]
     };
 
@@ -398,6 +436,20 @@ mod tests {
             (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
             (("fairness", Doubt, &[]), ("latency-modes", &[])),
             (("misses", Doubt, &[]), ("length", &[])),
+            // A search goes by it.
+            (
+                ("host-resources", Doubt, &[Throttled]),
+                ("client-cpu", &[StarvedWorker]),
+            ),
+            (
+                ("client-cpu", Doubt, &[StalledWorker]),
+                ("stalls", &[LockWaits]),
+            ),
+            (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
+            (
+                ("host-resources", Doubt, &[Steal]),
+                ("stalls", &[Throttled]),
+            ),
         ]
     };
 

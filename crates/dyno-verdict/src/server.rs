@@ -48,9 +48,10 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "restarts",
         title: "Restart, fail-over, and connections lost or made during the run",
         rule: "Refusal if the server was restarted within the measurement; doubt if that was \
-               declared as a disturbance, if {0} % of the events or more cost a reconnect, or if \
-               the server did not answer its observer {1} times or more.",
-        thresholds: &[RECONNECTS, SILENT],
+               declared as a disturbance, if {0} % of the events or more cost a reconnect, if as \
+               many connections as there are sessions ended within {2} s, or if the server did \
+               not answer its observer {1} times or more.",
+        thresholds: &[RECONNECTS, SILENT, CUT_S],
         make: restarts,
     },
     replication::REPLICATION,
@@ -74,6 +75,14 @@ const SILENT: Threshold = Threshold {
     value: 2.0,
     unit: "count",
     why: "a single one may be the observer's own deadline on a busy host",
+};
+
+const CUT_S: Threshold = Threshold {
+    name: "time in which all connections ended",
+    value: 3.0,
+    unit: "s",
+    why: "a fail-over, a proxy or an administrator ends all connections within seconds; what drops \
+          one now and then takes longer",
 };
 
 /// An uptime that grew by the length of the measurement but for this spans it: servers tell whole
@@ -248,7 +257,7 @@ fn restarts(view: &View) -> Made {
             ""
         };
         Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
-    } else if share >= RECONNECTS.value && !asked || silent >= SILENT.value {
+    } else if (share >= RECONNECTS.value || all_ended(view)) && !asked || silent >= SILENT.value {
         let silence = match totals.reconnects {
             0 => silence(silent),
             _ => unanswered(silent),
@@ -279,8 +288,19 @@ fn restarts(view: &View) -> Made {
         .with("seconds without an answer", silent, "count")
 }
 
+/// Whether as many connections as there are sessions ended at about the same time.
+fn all_ended(view: &View) -> bool {
+    let sessions = view.drive().map_or(u64::MAX, |drive| drive.sessions.into());
+    view.bins.iter().any(|first| {
+        let until_s = first.from_s() + CUT_S.value;
+        let then = view.bins.iter();
+        let then = then.filter(|bin| bin.from_s() >= first.from_s() && bin.at_s <= until_s);
+        then.map(|bin| bin.counters.reconnects).sum::<u64>() >= sessions
+    })
+}
+
 /// Whether the workload makes connections anew by its own option.
-fn asked_to_reconnect(view: &View) -> bool {
+pub(crate) fn asked_to_reconnect(view: &View) -> bool {
     let options = view
         .summary()
         .map_or(&[][..], |summary| &summary.workload.options);

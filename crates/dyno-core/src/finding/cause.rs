@@ -29,6 +29,8 @@ pub enum Cause {
     Swap,
     /// TCP segments were sent again.
     Retransmits,
+    /// Connections ended, as many as half of the sessions.
+    LostConnections,
     /// Sessions waited in the server for something that is not a lock.
     SessionWaits,
     /// Statements waited for locks.
@@ -69,6 +71,16 @@ pub enum Cause {
     Unexplained,
 
     // Which of several things the check looks for.
+    /// A worker of the load generator used all of its CPU.
+    BusyWorker,
+    /// A worker waited for a CPU.
+    StarvedWorker,
+    /// A worker was away from its sockets, and its sessions waited.
+    StalledWorker,
+    /// The load generator's process stood still.
+    Frozen,
+    /// The load generator ran out of descriptors.
+    Descriptors,
     /// The first part of the run was slower than the rest.
     SlowBeginning,
     /// The mean rate is known too imprecisely.

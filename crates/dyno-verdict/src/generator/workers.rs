@@ -1,6 +1,7 @@
 //! Check 2: the workers that drive the sessions.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
+use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
 use crate::check::{Check, Made, Threshold};
@@ -82,14 +83,19 @@ fn client_cpu(view: &View) -> Made {
             false => format!("{}.", view.why_not("client.worker")),
         });
     }
-    let faults = own.faults(view);
-    let (said, try_this): (Vec<String>, Vec<&str>) = faults.into_iter().unzip();
+    let (mut causes, mut said, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
+    for fault in own.faults(view) {
+        causes.push(fault.cause);
+        said.push(fault.said);
+        try_this.push(fault.advice);
+    }
     let made = match said.is_empty() {
         true => Made::pass(own.summary()),
         false => Made::doubt(
             format!("{} {}", text::sentence(&text::list(&said)), own.summary()),
             &try_this.join(" "),
-        ),
+        )
+        .naming(causes),
     };
     made.with_some("busiest worker", own.busiest, "percent of a core")
         .with_some("longest wait for a CPU", own.waiting, "percent of the time")
@@ -97,6 +103,13 @@ fn client_cpu(view: &View) -> Made {
         .with_some("longest stall of a worker", own.stall_ms, "ms")
         .with_some("pages read from disk", own.major_faults, "per second")
         .with_some("open descriptors", own.descriptors, "percent of the limit")
+}
+
+/// What is wrong with the load generator, and what to try against it.
+struct Fault {
+    cause: Cause,
+    said: String,
+    advice: &'static str,
 }
 
 /// What the workers' figures are, where they are known. Shares in percent.
@@ -154,8 +167,7 @@ impl Workers {
         }
     }
 
-    /// Each with what to try against it.
-    fn faults(&self, view: &View) -> Vec<(String, &'static str)> {
+    fn faults(&self, view: &View) -> Vec<Fault> {
         // An embedded database works in the worker, and a script without a database is all that
         // is measured: both may use what there is.
         let alone = !view.embedded() && view.family().is_some();
@@ -165,34 +177,51 @@ impl Workers {
         let reaches =
             |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
+        let mut add = |cause, said: &str, advice| {
+            let said = said.to_owned();
+            faults.push(Fault {
+                cause,
+                said,
+                advice,
+            });
+        };
         if alone && reaches(self.busiest, &BUSY) {
-            faults.push((
-                "the busiest worker had no CPU time to spare".to_owned(),
+            add(
+                Cause::BusyWorker,
+                "the busiest worker had no CPU time to spare",
                 "Give the generator more --workers, or a host with faster or more CPUs.",
-            ));
+            );
         }
         if alone && reaches(self.waiting, &WAITING) && starved(view) {
-            faults.push(("a worker was starved of CPU".to_owned(), NO_CPU));
+            add(Cause::StarvedWorker, "a worker was starved of CPU", NO_CPU);
         }
         match frozen(view) {
-            Some(fault) => faults.push(fault),
-            None if alone && shared && reaches(self.stall_ms, &STALL_MS) => {
-                let said = "a worker was stalled, and its sessions with it";
-                faults.push((said.to_owned(), kept_from_sockets(view, self.waiting)));
-            }
-            None if alone && shared && reaches(self.blocked, &BLOCKED) => faults.push((
-                "the script blocked a worker, and the sessions that share it".to_owned(),
+            Some((said, advice)) => add(Cause::Frozen, &said, advice),
+            None if alone && shared && reaches(self.stall_ms, &STALL_MS) => add(
+                Cause::StalledWorker,
+                "a worker was stalled, and its sessions with it",
+                kept_from_sockets(view, self.waiting),
+            ),
+            None if alone && shared && reaches(self.blocked, &BLOCKED) => add(
+                Cause::StalledWorker,
+                "the script blocked a worker, and the sessions that share it",
                 BLOCKS,
-            )),
+            ),
             None => {}
         }
         if reaches(self.major_faults, &MAJOR_FAULTS) {
-            let why = "Give the generator's host memory enough for all that runs there.";
-            faults.push(("the generator was being swapped".to_owned(), why));
+            add(
+                Cause::Swap,
+                "the generator was being swapped",
+                "Give the generator's host memory enough for everything that runs there.",
+            );
         }
         if reaches(self.descriptors, &DESCRIPTORS) {
-            let said = "the generator was running out of descriptors".to_owned();
-            faults.push((said, "Raise its limit of open files (ulimit -n)."));
+            add(
+                Cause::Descriptors,
+                "the generator was running out of descriptors",
+                "Raise its limit of open files (ulimit -n).",
+            );
         }
         faults
     }

@@ -1,6 +1,6 @@
 //! Check 30: CPU time, memory and what the host or its hypervisor withheld of them.
 
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 
 use crate::check::{Check, Made, Threshold, advice};
 use crate::text;
@@ -100,6 +100,10 @@ fn resources(view: &View) -> Made {
             ),
         ]),
     )
+    .naming(reaches(steal, &STEAL).then_some(Cause::Steal))
+    .naming(reaches(throttled, &THROTTLED).then_some(Cause::Throttled))
+    .naming(reaches(pressure, &MEMORY_PRESSURE).then_some(Cause::MemoryPressure))
+    .naming(reaches(swap, &SWAP).then_some(Cause::Swap))
     .with_some("steal", steal, "percent")
     .with_some("throttled by the cgroup", throttled, "percent of the time")
     .with_some("pressure on memory", pressure, "percent of the time")

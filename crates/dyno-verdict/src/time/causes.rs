@@ -39,6 +39,13 @@ const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
 /// This share of the run's sessions waits for one thing.
 const SESSIONS_SHARE: f64 = 0.5;
+/// A cause that was first seen so long after its effect, in seconds, is none: samples are taken once
+/// a second, and each covers the second before it.
+const LATE_S: f64 = 2.0;
+/// Or so much of the slower time, if that is longer.
+const LATE_SHARE: f64 = 0.25;
+/// Connections that ended are the cause where they are this share of the sessions.
+const LOST_SHARE: f64 = 0.5;
 /// Of so few samples one may lie behind the symptom.
 const SAMPLES_FEW: usize = 3;
 /// More than so many are not told.
@@ -165,14 +172,22 @@ impl Seen<'_, '_> {
             }],
             false => self.sessions().into_iter().collect(),
         };
+        found.splice(0..0, self.lost_connections());
         found.extend(self.misses());
         found.extend(self.processors());
         found.extend(self.slow_cpus());
         found.extend(self.disks());
         for (name, least, factor, unit, cause, words) in SIGNS {
-            if let Some((then, usual)) = self.view.run.series(name).and_then(|one| self.both(one))
+            let Some(series) = self.view.run.series(name) else {
+                continue;
+            };
+            let known = found.iter().any(|one| one.words.starts_with(words));
+            if let Some((then, usual)) = self.both(series)
                 && then >= least
                 && then >= usual * factor
+                && !known
+                && self.began_in_time(series, least.max(usual * factor))
+                && (cause != Cause::OtherProcesses || self.took_from_the_run(then))
             {
                 let moved = told(words, unit, then, usual);
                 let words = match cause == Cause::OtherProcesses {
@@ -183,6 +198,38 @@ impl Seen<'_, '_> {
             }
         }
         found
+    }
+
+    /// Whether a series reached a value before the slower time or near its beginning: what came
+    /// later is an effect, or something else.
+    fn began_in_time(&self, series: &Series, reached: f64) -> bool {
+        let [span] = self.seconds.slower else {
+            return true;
+        };
+        let latest_s = span.from_s + LATE_S.max(LATE_SHARE * span.length_s());
+        let mut then = series.points.iter();
+        let first = then.find(|(at, value)| *at > span.from_s && *value >= reached);
+        first.is_some_and(|(at, _)| *at <= latest_s)
+    }
+
+    /// Whether other processes took CPUs that the run would have used: they took more than were
+    /// idle meanwhile.
+    fn took_from_the_run(&self, cores: f64) -> bool {
+        let idle = self.view.run.series("host.cpu.idle");
+        let idle = idle.and_then(|series| dyno_stats::mean(&within(series, self.seconds.slower)));
+        let free = idle.zip(self.view.cpus());
+        free.is_none_or(|(percent, cpus)| cores > percent / 100.0 * cpus)
+    }
+
+    /// Connections that ended as the rate fell, where the workload does not make them anew itself.
+    fn lost_connections(&self) -> Option<Moved> {
+        let sessions = f64::from(self.view.drive()?.sessions);
+        let count = self.counted(true).reconnects;
+        let lost = count as f64 >= sessions * LOST_SHARE && count > 0;
+        (lost && !crate::server::asked_to_reconnect(self.view)).then(|| Moved {
+            cause: Cause::LostConnections,
+            words: format!("{} ended", text::counted(count, "connection")),
+        })
     }
 
     /// Which processes those were, over the whole run.

@@ -22,7 +22,7 @@ pub(super) enum Unit {
 /// factor above the rest of the time, its unit, the cause, and the words for it.
 pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
-pub(super) const SIGNS: [Sign; 33] = [
+pub(super) const SIGNS: [Sign; 34] = [
     (
         "db.status.innodb_row_lock_current_waits",
         1.0,
@@ -75,6 +75,15 @@ pub(super) const SIGNS: [Sign; 33] = [
         "host.cgroup.cpu_throttled",
         5.0,
         2.0,
+        Unit::Percent,
+        Cause::Throttled,
+        "the cgroup's quota of CPU time was used up",
+    ),
+    // A quota that is used up all the time stops the work several times a second.
+    (
+        "host.cgroup.cpu_throttled",
+        50.0,
+        0.5,
         Unit::Percent,
         Cause::Throttled,
         "the cgroup's quota of CPU time was used up",

@@ -1,5 +1,6 @@
 //! What moved with a rate.
 
+use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use dyno_core::record::RunRecord;
 
@@ -102,6 +103,51 @@ fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
     series(&mut run, "client.cpu.user", &half);
     series(&mut run, "client.cpu.system", &half);
     check_says(&run, "steady-state", nothing);
+}
+
+/// A run whose rate falls by 40 % at second 22, and series that move at some second.
+fn falls_at_22(others: &[(&str, usize, f64, f64)]) -> RunRecord {
+    let mut rates = noisy(40, 1000.0, 0.03, 5);
+    rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
+    let mut run = rated(&rates);
+    series(&mut run, "host.cpu.idle", &[1.0; 40]);
+    for (name, at, before, after) in others.iter().copied() {
+        let values = (0..40).map(|second| if second < at { before } else { after });
+        series(&mut run, name, &values.collect::<Vec<f64>>());
+    }
+    run
+}
+
+#[test]
+fn a_cause_begins_before_its_effect() {
+    let named = |at: usize| {
+        let run = falls_at_22(&[("host.cpu.iowait", at, 3.0, 45.0)]);
+        check(&run, "steady-state", Doubt).names(Cause::Disk)
+    };
+    assert!(named(21) && named(22) && named(24));
+    // Most of the slower time was over by then.
+    assert!(!named(32));
+}
+
+#[test]
+fn other_processes_take_what_the_run_would_have_used() {
+    let others = ("host.others.cpu", 22, 0.05, 0.9);
+    let named = |idle: f64, outcome| {
+        let run = falls_at_22(&[others, ("host.cpu.idle", 22, 5.0, idle)]);
+        check(&run, "steady-state", outcome).names(Cause::OtherProcesses)
+    };
+    // `other-load` explains it.
+    assert!(named(2.0, NotChecked));
+    // The CPUs that they used had been freed by the fall itself.
+    assert!(!named(70.0, Doubt));
+}
+
+#[test]
+fn connections_that_all_ended_are_the_cause_of_the_fall() {
+    let mut run = falls_at_22(&[]);
+    run.intervals[22].counters.reconnects = 8;
+    let found = check(&run, "steady-state", Doubt);
+    assert!(found.names(Cause::LostConnections), "{found:?}");
 }
 
 fn check_says(run: &RunRecord, name: &str, words: &str) {
