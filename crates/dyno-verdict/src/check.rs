@@ -39,7 +39,7 @@ pub(crate) struct Made {
     numbers: Vec<Number>,
     advice: String,
     causes: Vec<Cause>,
-    durability: Option<Durability>,
+    durability: Option<Box<Durability>>,
 }
 
 impl Check {
@@ -75,7 +75,7 @@ impl Check {
             advice: made.advice,
             waived: None,
             causes: made.causes,
-            durability: made.durability,
+            durability: made.durability.map(|found| *found),
         }
     }
 }
@@ -126,7 +126,7 @@ impl Made {
 
     /// With the class of durability that it found.
     pub(crate) fn classified(mut self, durability: Durability) -> Self {
-        self.durability = Some(durability);
+        self.durability = Some(Box::new(durability));
         self
     }
 

@@ -133,29 +133,7 @@ fn work_done(view: &View) -> Made {
             "Look at the script: its events do nothing.",
         );
     }
-    let signs = [
-        (Cause::NoRows, empty_results(view), EMPTY),
-        (Cause::NoTable, untouched(view), tables::ADVICE),
-        (Cause::TooFast, too_fast(view), TOO_FAST),
-        (Cause::Contradiction, against_little(view), AGAINST_ITSELF),
-        (
-            Cause::EventsWithoutStatements,
-            without_statements(view),
-            WITHOUT_WORK,
-        ),
-        (Cause::TimeOutsideEvents, outside_events(view), OUTSIDE_WORK),
-        (Cause::Contradiction, stated_time(view), AGAINST_ITSELF),
-    ];
-    let mut causes = Vec::new();
-    let mut faults = Vec::new();
-    let mut try_this = Vec::new();
-    for (cause, sign, what) in signs {
-        let Some(sign) = sign else { continue };
-        causes.push(cause);
-        faults.push(sign);
-        try_this.push(what);
-    }
-    try_this.dedup();
+    let (causes, faults, try_this) = faults(view);
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} ended", text::counted(totals.events, "event"));
     let unknown = |gap: &NotObserved| gap.what == "counters.queries";
@@ -180,6 +158,34 @@ fn work_done(view: &View) -> Made {
     made.with("events", totals.events as f64, "count")
         .with("statements", queries as f64, "count")
         .with("rows", totals.rows as f64, "count")
+}
+
+/// What speaks against the work, each with its cause and what to try.
+fn faults(view: &View) -> (Vec<Cause>, Vec<String>, Vec<&'static str>) {
+    let signs = [
+        (Cause::NoRows, empty_results(view), EMPTY),
+        (Cause::NoTable, untouched(view), tables::ADVICE),
+        (Cause::TooFast, too_fast(view), TOO_FAST),
+        (Cause::Contradiction, against_little(view), AGAINST_ITSELF),
+        (
+            Cause::EventsWithoutStatements,
+            without_statements(view),
+            WITHOUT_WORK,
+        ),
+        (Cause::TimeOutsideEvents, outside_events(view), OUTSIDE_WORK),
+        (Cause::Contradiction, stated_time(view), AGAINST_ITSELF),
+    ];
+    let mut causes = Vec::new();
+    let mut faults = Vec::new();
+    let mut try_this = Vec::new();
+    for (cause, sign, what) in signs {
+        let Some(sign) = sign else { continue };
+        causes.push(cause);
+        faults.push(sign);
+        try_this.push(what);
+    }
+    try_this.dedup();
+    (causes, faults, try_this)
 }
 
 const EMPTY: &str = "Look at what the statements return, and whether the tables hold what the \

@@ -39,8 +39,8 @@ const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
 /// This share of the run's sessions waits for one thing.
 const SESSIONS_SHARE: f64 = 0.5;
-/// A cause that was first seen so long after its effect, in seconds, is none: samples are taken once
-/// a second, and each covers the second before it.
+/// A cause that was first seen so long after its effect, in seconds, is none: samples are taken
+/// once a second, and each covers the second before it.
 const LATE_S: f64 = 2.0;
 /// Or so much of the slower time, if that is longer.
 const LATE_SHARE: f64 = 0.25;

@@ -292,13 +292,9 @@ fn steady_state(view: &View) -> Made {
         true => (Outcome::Pass, facts, Vec::new()),
         false => {
             let faults = text::sentence(&faults.join("; "));
-            let causes = causes_of(view, &rate, change, dips.as_ref().filter(much));
-            let Explained { causes, sentence } = causes;
-            (
-                Outcome::Doubt,
-                format!("{faults} {facts}{sentence}"),
-                causes,
-            )
+            let why = causes_of(view, &rate, change, dips.as_ref().filter(much));
+            let evidence = format!("{faults} {facts}{}", why.sentence);
+            (Outcome::Doubt, evidence, why.causes)
         }
     };
     let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;

@@ -1,0 +1,203 @@
+//! What explains what.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
+use dyno_core::record::EventKind;
+
+use super::*;
+use crate::context::Context;
+use crate::samples::{good, series};
+use crate::tests::{expect, summary};
+
+#[test]
+fn a_drift_of_a_busy_host_is_reported_by_the_neighbours_alone() {
+    let mut busy = vec![0.0; 30];
+    busy[15..].fill(1.6);
+    let uneven = |run: &mut dyno_core::record::RunRecord| {
+        for interval in &mut run.intervals[15..] {
+            interval.counters.events = interval.counters.events * 55 / 100;
+        }
+    };
+    expect("steady-state", Doubt, uneven);
+    expect("other-load", Doubt, |run| {
+        series(run, "host.others.cpu", &busy)
+    });
+    let slower = expect("steady-state", NotChecked, |run| {
+        uneven(run);
+        series(run, "host.others.cpu", &busy);
+    });
+    assert!(slower.names(Cause::OtherProcesses), "{slower:?}");
+}
+
+/// A finding that explains: its check, its outcome and what it names. Then one that it
+/// explains, a doubt, with what that names.
+type Case = (
+    (&'static str, Outcome, &'static [Cause]),
+    (&'static str, &'static [Cause]),
+);
+
+/// Findings that need nothing but themselves to explain another.
+const EXPLAINED: &[Case] = {
+    use Cause::*;
+    &[
+        (
+            ("stalls", Doubt, &[]),
+            ("restarts", &[SilentWithoutReconnects]),
+        ),
+        (("stalls", Doubt, &[]), ("work-done", &[TimeOutsideEvents])),
+        (("stalls", Doubt, &[]), ("steady-state", &[ServerIdle])),
+        (
+            ("stalls", Doubt, &[]),
+            ("steady-state", &[Disk, ServerSilent]),
+        ),
+        (("idle-sessions", Refuse, &[]), ("fairness", &[])),
+        (("misses", Doubt, &[]), ("steady-state", &[EmptyReads])),
+        (("misses", Doubt, &[]), ("length", &[UncertainMean])),
+        (("statistics", Doubt, &[]), ("warm-up", &[TableScans])),
+        (
+            ("durability", Doubt, &[OpenTransactions]),
+            ("server-counters", &[]),
+        ),
+        (("errors", Refuse, &[]), ("server-counters", &[])),
+        (("errors", Refuse, &[]), ("work-done", &[NoRows])),
+        (("work-done", Doubt, &[NoTable]), ("misses", &[EmptyReads])),
+        (
+            ("work-done", Doubt, &[EventsWithoutStatements]),
+            ("clock", &[ShortEvents]),
+        ),
+        (("fairness", Doubt, &[]), ("latency-modes", &[SessionModes])),
+        (("length", Doubt, &[]), ("samples", &[])),
+        (
+            ("client-cpu", Doubt, &[StalledWorker]),
+            ("stalls", &[Unexplained]),
+        ),
+        (("client-cpu", Doubt, &[StalledWorker]), ("fairness", &[])),
+        (
+            ("host-resources", Doubt, &[Throttled]),
+            ("stalls", &[Throttled]),
+        ),
+    ]
+};
+
+/// The same, where the one must not explain the other.
+const NOT_EXPLAINED: &[Case] = {
+    use Cause::*;
+    &[
+        (("stalls", Doubt, &[]), ("steady-state", &[Checkpoint])),
+        // A fault of another kind in the same finding is nobody else's.
+        (
+            ("stalls", Doubt, &[]),
+            ("work-done", &[TimeOutsideEvents, NoTable]),
+        ),
+        (("errors", Refuse, &[]), ("work-done", &[NoTable])),
+        (("durability", Doubt, &[]), ("server-counters", &[])),
+        (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
+        (("fairness", Doubt, &[]), ("latency-modes", &[])),
+        (("misses", Doubt, &[]), ("length", &[])),
+        // A search goes by it.
+        (
+            ("host-resources", Doubt, &[Throttled]),
+            ("client-cpu", &[StarvedWorker]),
+        ),
+        (
+            ("client-cpu", Doubt, &[StalledWorker]),
+            ("stalls", &[LockWaits]),
+        ),
+        (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
+        (
+            ("host-resources", Doubt, &[Steal]),
+            ("stalls", &[Throttled]),
+        ),
+    ]
+};
+
+/// The outcome of the second finding of a case, with the first one or without.
+fn second(case: &Case, with_first: bool) -> Outcome {
+    let (first, (check, causes)) = *case;
+    let (run, context) = (good(), Context::default());
+    let mut findings = crate::judge(&run, &context);
+    let mut set = |check: &str, outcome: Outcome, causes: &[Cause]| {
+        let found = findings.iter_mut().find(|one| one.check == check).unwrap();
+        (found.outcome, found.causes) = (outcome, causes.to_vec());
+    };
+    set(check, Doubt, causes);
+    if with_first {
+        set(first.0, first.1, first.2);
+    }
+    apply(&View::new(&run, &context), &mut findings);
+    let second = findings.iter().find(|one| one.check == check);
+    second.unwrap().outcome
+}
+
+#[test]
+fn a_finding_that_another_explains_is_no_doubt() {
+    for case in EXPLAINED {
+        assert_eq!(second(case, false), Doubt, "{case:?} alone");
+        assert_eq!(second(case, true), NotChecked, "{case:?}");
+    }
+}
+
+#[test]
+fn a_finding_of_another_cause_stays_a_doubt() {
+    for case in NOT_EXPLAINED {
+        assert_eq!(second(case, true), Doubt, "{case:?}");
+    }
+}
+
+#[test]
+fn rules_name_checks_that_exist() {
+    let known = |check: &str| crate::checks().iter().any(|one| one.name == check);
+    for symptom in RULES.iter().flat_map(|rule| rule.explains) {
+        let (Of(check) | Naming(check, _) | Only(check, _)) = *symptom;
+        assert!(known(check), "{check}");
+    }
+}
+
+#[test]
+fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
+    let stall = |from_s: f64, to_s: f64| {
+        let mut run = good();
+        run.events.push(dyno_core::record::Event {
+            kind: EventKind::Stall,
+            at_s: from_s,
+            until_s: Some(to_s),
+            text: String::new(),
+        });
+        let context = Context::default();
+        let view = View::new(&run, &context);
+        (stalled_at_first(&view), stalled_at_the_end(&view))
+    };
+    assert_eq!(stall(12.0, 13.0), (false, false));
+    assert_eq!(stall(28.5, 30.0), (false, true));
+    assert_eq!(stall(2.5, 4.0), (true, false));
+}
+
+#[test]
+fn a_run_that_failed_is_refused_once() {
+    let told = expect("work-done", NotChecked, |run| {
+        let own = summary(run);
+        own.totals = Default::default();
+        own.end = dyno_core::summary::RunEnd::Failed("session 3: no such table".to_owned());
+    });
+    let why = "The run failed: see `errors`. No event ended";
+    assert!(told.evidence.starts_with(why), "{}", told.evidence);
+}
+
+#[test]
+fn a_script_that_fails_at_once_is_no_fault_of_the_generator() {
+    expect("client-cpu", Doubt, |run| {
+        let client = summary(run).client.as_mut().unwrap();
+        client.worker_busy.fill(0.95);
+    });
+    expect("client-cpu", NotChecked, |run| {
+        let own = summary(run);
+        own.client.as_mut().unwrap().worker_busy.fill(0.95);
+        own.totals.events = 0;
+        let error = dyno_core::interval::ErrorCount {
+            count: 4,
+            kind: dyno_core::db::ErrorKind::Other,
+            sample: "PROCEDURE pay does not exist".to_owned(),
+        };
+        own.errors.insert("1305".to_owned(), error);
+        own.totals.errors = 4;
+    });
+}
