@@ -11,7 +11,7 @@ pub(super) const RESOURCES: Check = Check {
     name: "host-resources",
     title: "Steal, cgroup throttling, memory limit and pressure, swap, NUMA, huge pages",
     rule: "Doubt if a hypervisor took {0} % of the CPU time or more, a cgroup throttled {1} % of \
-           the time or more, tasks stood still for memory {2} % of the time or more, or {3} MiB \
+           the time or more (the generator's or, where its process is known, the server's), tasks stood still for memory {2} % of the time or more, or {3} MiB \
            per second or more went to or came from swap.",
     thresholds: &[STEAL, THROTTLED, MEMORY_PRESSURE, SWAP],
     make: resources,
@@ -44,11 +44,15 @@ const SWAP: Threshold = Threshold {
     why: "idle pages leave now and then; what works keeps its pages",
 };
 
+/// The periods of the quota in which the server's process was throttled.
+const OF_SERVER: &str = "server.cgroup.cpu_throttled";
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn resources(view: &View) -> Made {
     let steal = view.mean("host.cpu.steal");
     let throttled = view.mean("host.cgroup.cpu_throttled");
+    let server = view.mean(OF_SERVER);
     let pressure = view.mean("host.pressure.memory.some");
     let swap = view
         .mean_sum(&["host.swap.in", "host.swap.out"])
@@ -58,6 +62,12 @@ fn resources(view: &View) -> Made {
         (
             "throttled by the cgroup",
             throttled,
+            "% of the time",
+            &THROTTLED,
+        ),
+        (
+            "the server throttled by its cgroup",
+            server,
             "% of the time",
             &THROTTLED,
         ),
@@ -91,7 +101,7 @@ fn resources(view: &View) -> Made {
                 "Take a virtual machine with CPUs of its own: its host gave them to others.",
             ),
             (
-                reaches(throttled, &THROTTLED),
+                reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED),
                 "Give the cgroup a larger CPU quota, or none.",
             ),
             (
@@ -106,6 +116,11 @@ fn resources(view: &View) -> Made {
     .naming(reaches(swap, &SWAP).then_some(Cause::Swap))
     .with_some("steal", steal, "percent")
     .with_some("throttled by the cgroup", throttled, "percent of the time")
+    .with_some(
+        "the server throttled by its cgroup",
+        server,
+        "percent of the time",
+    )
     .with_some("pressure on memory", pressure, "percent of the time")
     .with_some("swap", swap, "MiB per second")
 }
