@@ -11,11 +11,27 @@ const SAMPLES_MIN: usize = 3;
 /// Of the tables that statements open, these were not in the cache: it is no limit below.
 const MISSES_MIN: f64 = 0.01;
 
+/// Percent of the periods of a quota.
+const THROTTLED_MIN: f64 = 50.0;
+
 const OPENING: &str = "db.sessions[opening_tables]";
 
 /// What the server's list of sessions says of a limit, in whole sentences; mostly nothing.
 pub fn waits(run: &RunRecord) -> Vec<String> {
-    opening_tables(run).into_iter().collect()
+    [opening_tables(run), throttled(run)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A quota of CPU time that the server used up in most of its periods.
+fn throttled(run: &RunRecord) -> Option<String> {
+    let measured_s = run.summary.as_ref()?.measured_s;
+    let series = run.series("server.cgroup.cpu_throttled")?;
+    let percent = series.mean(0.0, measured_s)?;
+    (percent >= THROTTLED_MIN).then(|| {
+        format!("The server's cgroup: its quota of CPU time was used up in {percent:.0} % of the periods.")
+    })
 }
 
 /// How many sessions were opening tables, of those of the run.
@@ -104,6 +120,18 @@ mod tests {
         run.settings
             .retain(|setting| setting.name != "table_open_cache");
         run
+    }
+
+    #[test]
+    fn a_server_out_of_its_quota_of_cpu_time_is_told() {
+        let of = |percent: f64| {
+            let mut run = samples::good();
+            samples::series(&mut run, "server.cgroup.cpu_throttled", &[percent; 30]);
+            waits(&run)
+        };
+        let told = "The server's cgroup: its quota of CPU time was used up in 72 % of the periods.";
+        assert_eq!(of(72.0), [told]);
+        assert!(of(20.0).is_empty());
     }
 
     #[test]

@@ -101,14 +101,21 @@ fn short(view: &View, counted: &str) -> Option<Made> {
     if others < SHORT.value || others >= events * OWN_SHARE {
         return None;
     }
+    // MariaDB counts each job of its event scheduler as a connection.
+    let scheduler = view.run.setting("event_scheduler");
+    let jobs = match scheduler.is_some_and(|on| on.eq_ignore_ascii_case("on")) {
+        true => ", or jobs of its event scheduler",
+        false => "",
+    };
     let made = Made::doubt(
         format!(
             "The server counted {} connections in {} that the run did not make: sessions too \
-             short to be listed. {counted}",
+             short to be listed{jobs}. {counted}",
             text::count(others.round() as u64),
             text::seconds(covered_s)
         ),
-        OTHER_CLIENTS,
+        "Other clients use this server, or it has jobs by itself: end those sessions, turn the \
+         jobs off (event_scheduler), or take a server of the benchmark's own.",
     );
     Some(made.with("connections of others", others, "count"))
 }
