@@ -216,7 +216,7 @@ fn whole_tables_that_are_scanned_are_told() {
         bare.evidence
     );
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
-    let told = "Never analysed: t; without a primary key: t.";
+    let told = "Not analysed: t; without a primary key: t.";
     assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
     // There are indexes, but not the one that the statements need.
     let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
