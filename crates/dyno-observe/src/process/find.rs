@@ -418,6 +418,17 @@ mod tests {
     }
 
     #[test]
+    fn who_owns_the_other_end_of_a_connection_serves_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_served, _) = listener.accept().unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let (local, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        assert!(serves(own, local, peer));
+        assert!(!serves(own, local, local), "no such connection");
+    }
+
+    #[test]
     fn another_program_is_no_server() {
         // This test's own process is at the other end, and it is called neither mysqld nor so.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
