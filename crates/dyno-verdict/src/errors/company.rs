@@ -1,6 +1,9 @@
 //! Who else worked on the server, whatever its counters of statements say: their range is wide where
 //! transactions hold several statements, and a single long statement hardly counts.
 
+#[cfg(test)]
+mod tests;
+
 use super::counters::OTHER_CLIENTS;
 use crate::check::{Made, Threshold};
 use crate::text;

@@ -1,5 +1,8 @@
 //! Whether statements touch tables at all, by what the server counts.
 
+#[cfg(test)]
+mod tests;
+
 use crate::text;
 use crate::view::View;
 

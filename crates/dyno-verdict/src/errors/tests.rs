@@ -139,59 +139,6 @@ fn work_was_done_and_not_too_fast() {
 }
 
 #[test]
-fn statements_that_touch_no_table_are_told() {
-    let literals = |run: &mut RunRecord| {
-        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
-        samples::series(run, "db.status.table_open_cache_hits", &[160.0; 30]);
-    };
-    let untouched = expect("work-done", Doubt, literals);
-    assert!(
-        untouched
-            .evidence
-            .contains("% of the statements touch no table"),
-        "{}",
-        untouched.evidence
-    );
-    // A query cache answers for tables, engines that are read from end to end count rows, and
-    // searches of a full-text index, counts and sequences only open their tables.
-    for (counter, per_s) in [
-        ("db.status.qcache_hits", 13_000.0),
-        ("db.status.handler_read_rnd_next", 9e5),
-        ("db.status.table_open_cache_hits", 20_000.0),
-    ] {
-        expect("work-done", Pass, |run| {
-            literals(run);
-            samples::series(run, counter, &[per_s; 30]);
-        });
-    }
-    // An old server counts no opened tables.
-    for (requests, outcome) in [(40_000.0, Pass), (150.0, Doubt)] {
-        expect("work-done", outcome, |run| {
-            literals(run);
-            samples::drop_series(run, "db.status.table_open");
-            let pages = "db.status.innodb_buffer_pool_read_requests";
-            samples::series(run, pages, &[requests; 30]);
-        });
-    }
-}
-
-#[test]
-fn statements_without_a_scan_that_request_pages_touch_tables() {
-    let of = |scans: f64, blocks: f64, fetched: f64| {
-        let mut run = closed(&[1000.0; 20], Product::Postgres);
-        samples::series(&mut run, "db.tables.scans", &[scans; 20]);
-        samples::series(&mut run, "db.database.blks_hit", &[blocks; 20]);
-        samples::series(&mut run, "db.database.tup_fetched", &[fetched; 20]);
-        made(&run, &Context::default(), "work-done").outcome
-    };
-    assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
-    assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
-    assert_eq!(of(30.0, 90_000.0, 30.0), Pass, "TABLESAMPLE, ctid, nextval");
-    // A third of the reads look a row up and the others none: their pages are those of the third.
-    assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
-}
-
-#[test]
 fn consistency_needs_the_workloads_own_check() {
     expect("consistency", NotChecked, |_| {});
 }
@@ -369,49 +316,6 @@ fn the_server_counts_what_the_client_counts() {
     assert_eq!(
         made(&short, &context, "server-counters").outcome,
         NotChecked
-    );
-}
-
-#[test]
-fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
-    const CONNECTIONS: &str = "db.status.connections";
-    let found = expect("server-counters", Doubt, |run| {
-        let mut made = [0.0; 30];
-        // Those of the run itself, before.
-        made[0] = 64.0;
-        made[5..15].fill(1.0);
-        samples::series(run, CONNECTIONS, &made);
-    });
-    let told = "The server counted 10 connections in 29 s that the run did not make";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
-    for per_s in [0.05, 500.0] {
-        // An observer connected again; or the script connects.
-        expect("server-counters", Pass, |run| {
-            samples::series(run, CONNECTIONS, &[per_s; 30]);
-        });
-    }
-    expect("server-counters", Pass, |run| {
-        samples::series(run, CONNECTIONS, &[0.5; 30]);
-        summary(run).totals.reconnects = 14;
-    });
-}
-
-#[test]
-fn the_servers_own_vacuum_is_at_work_too() {
-    let mut run = closed(&[1000.0; 20], Product::Postgres);
-    let vacuumed = |run: &mut RunRecord, busy: usize| {
-        let mut workers = [0.0; 20];
-        workers[..busy].fill(1.0);
-        samples::series(run, "db.backends.autovacuum", &workers);
-        made(run, &Context::default(), "server-counters")
-    };
-    assert_eq!(vacuumed(&mut run, 4).outcome, Pass);
-    let found = vacuumed(&mut run, 15);
-    assert_eq!(found.outcome, Doubt);
-    assert!(
-        found.evidence.contains("autovacuum workers"),
-        "{}",
-        found.evidence
     );
 }
 

@@ -1,5 +1,8 @@
 //! Check 37: logs that hold every statement.
 
+#[cfg(test)]
+mod tests;
+
 use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
