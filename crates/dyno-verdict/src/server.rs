@@ -285,17 +285,8 @@ fn restarts(view: &View) -> Made {
             None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
         .naming((totals.reconnects == 0).then_some(Cause::SilentWithoutReconnects))
-    } else if let Some((per_s, each)) = connects_anew(view).filter(|_| !asked) {
-        Made::doubt(
-            format!(
-                "The server counted {} new connections per second, {} per event.",
-                text::rate(per_s),
-                text::plain(each)
-            ),
-            "Connect once for each session (in thread_init), or waive this if connecting is what \
-             you measure.",
-        )
-        .with("connections", per_s, "per second")
+    } else if let Some(made) = connects_anew(view).filter(|_| !asked) {
+        made
     } else if observed || totals.reconnects > 0 {
         Made::pass(format!(
             "The server was up from the start to the end; {reconnects}."
@@ -319,8 +310,8 @@ fn all_ended(view: &View) -> bool {
     })
 }
 
-/// Connections per second and per event, where they are so many that the run's script makes them.
-fn connects_anew(view: &View) -> Option<(f64, f64)> {
+/// Connections, where they are so many for each event that the run's script makes them.
+fn connects_anew(view: &View) -> Option<Made> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     let counters = ["db.status.connections", "db.database.sessions"];
     let found = counters.iter().find_map(|name| {
@@ -330,7 +321,19 @@ fn connects_anew(view: &View) -> Option<(f64, f64)> {
     });
     let (per_s, events) = found.filter(|_| endpoints <= 1 && !view.is_shared())?;
     let each = per_s / events;
-    (each.is_finite() && per_s >= 1.0 && each * 100.0 >= CONNECTIONS.value).then_some((per_s, each))
+    let many = each.is_finite() && per_s >= 1.0 && each * 100.0 >= CONNECTIONS.value;
+    many.then(|| {
+        Made::doubt(
+            format!(
+                "The server counted {} new connections per second, {} per event.",
+                text::rate(per_s),
+                text::plain(each)
+            ),
+            "Connect once for each session (in thread_init), or waive this if connecting is what \
+             you measure.",
+        )
+        .with("connections", per_s, "per second")
+    })
 }
 
 /// Whether the workload makes connections anew by its own option.
