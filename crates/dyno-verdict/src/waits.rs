@@ -30,7 +30,10 @@ fn throttled(run: &RunRecord) -> Option<String> {
     let series = run.series("server.cgroup.cpu_throttled")?;
     let percent = series.mean(0.0, measured_s)?;
     (percent >= THROTTLED_MIN).then(|| {
-        format!("The server's cgroup: its quota of CPU time was used up in {percent:.0} % of the periods.")
+        format!(
+            "The server's cgroup: its quota of CPU time was used up in {percent:.0} % of the \
+             periods."
+        )
     })
 }
 

@@ -1,5 +1,5 @@
-//! Who else worked on the server, whatever its counters of statements say: their range is wide where
-//! transactions hold several statements, and a single long statement hardly counts.
+//! Who else worked on the server, whatever its counters of statements say: their range is wide
+//! where transactions hold several statements, and a single long statement hardly counts.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ pub(super) const ACTIVE: Threshold = Threshold {
     value: 0.5,
     unit: "sessions on average",
     why: "what monitoring asks takes milliseconds a second; one session that is busy half of the \
-          time is a load of its own, or a long statement",
+          time is a load by itself, or a long statement",
 };
 pub(super) const SHORT: Threshold = Threshold {
     name: "connections that are not the run's",

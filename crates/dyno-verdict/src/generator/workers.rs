@@ -326,8 +326,8 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
             STOOD_STILL,
         ),
         (false, _) => (
-            "because it had no CPU or because it was stopped: its threads' waits for a CPU were not \
-             observed",
+            "because it had no CPU or because it was stopped: its threads' waits for a CPU were \
+             not observed",
             NOT_OBSERVED,
         ),
     };

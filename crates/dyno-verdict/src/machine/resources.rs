@@ -11,8 +11,9 @@ pub(super) const RESOURCES: Check = Check {
     name: "host-resources",
     title: "Steal, cgroup throttling, memory limit and pressure, swap, NUMA, huge pages",
     rule: "Doubt if a hypervisor took {0} % of the CPU time or more, a cgroup throttled {1} % of \
-           the time or more (the generator's or, where its process is known, the server's), tasks stood still for memory {2} % of the time or more, or {3} MiB \
-           per second or more went to or came from swap.",
+           the time or more (the generator's or, where its process is known, the server's), \
+           tasks stood still for memory {2} % of the time or more, or {3} MiB per second or more \
+           went to or came from swap.",
     thresholds: &[STEAL, THROTTLED, MEMORY_PRESSURE, SWAP],
     make: resources,
 };
@@ -82,15 +83,12 @@ fn resources(view: &View) -> Made {
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
         return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
     }
-    let mut outcome = Outcome::Pass;
-    let mut seen = Vec::new();
-    for (name, value, unit, bound) in measured {
-        let Some(value) = value else { continue };
-        seen.push(format!("{name} {} {unit}", text::plain(value)));
-        if value >= bound.value {
-            outcome = Outcome::Doubt;
-        }
-    }
+    let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
+    let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
+    let told = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
+        value.map(|value| format!("{name} {} {unit}", text::plain(value)))
+    };
+    let mut seen: Vec<String> = measured.iter().filter_map(told).collect();
     seen.extend(said(view));
     Made::of(
         outcome,
