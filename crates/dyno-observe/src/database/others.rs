@@ -424,40 +424,22 @@ mod tests {
             "",
         ];
         assert!(read(&dump).is_some_and(|(.., is_active)| !is_active));
-        let event = [
-            "6",
-            "root",
-            "localhost",
-            "db",
-            "Connect",
-            "0",
-            "Executing",
-            "DO 1",
-        ];
-        assert_eq!(
-            read(&event),
-            Some((
-                6,
-                "root from localhost (event scheduler)".to_owned(),
-                None,
-                true
-            ))
-        );
-        let long = [
-            "8",
-            "root",
-            "10.0.0.7:1",
-            "",
-            "Query",
-            "2",
-            "",
-            "ALTER TABLE t",
-        ];
-        assert!((PROCESSLIST.row)(&row(&long)).unwrap().is_long);
         let activity = ["7", "app", "10.0.0.7", "53211", "my\napp", "t", "t"];
         let session = (ACTIVITY.row)(&row(&activity)).unwrap();
         assert_eq!(session.who.to_string(), "app from 10.0.0.7 (myapp)");
         assert_eq!(session.port, Some(53_211));
         assert!(session.is_active && session.is_long);
+    }
+
+    #[test]
+    fn jobs_of_the_server_and_long_statements_are_told_apart() {
+        let of = |line: &str| {
+            let fields = line.split('|').map(|field| Some(field.to_owned()));
+            (PROCESSLIST.row)(&fields.collect::<Vec<_>>()).unwrap()
+        };
+        let job = of("6|root|localhost|db|Connect|0|Executing|DO 1");
+        assert_eq!(job.who.to_string(), "root from localhost (event scheduler)");
+        assert!(job.is_active && !job.is_long);
+        assert!(of("8|root|10.0.0.7:1||Query|2||ALTER TABLE t").is_long);
     }
 }

@@ -48,6 +48,9 @@ const SWAP: Threshold = Threshold {
 /// The periods of the quota in which the server's process was throttled.
 const OF_SERVER: &str = "server.cgroup.cpu_throttled";
 
+const SERVER: &str = "the server throttled by its cgroup";
+const OF_TIME: &str = "% of the time";
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn resources(view: &View) -> Made {
@@ -60,29 +63,15 @@ fn resources(view: &View) -> Made {
         .map(|bytes| bytes / MIB);
     let measured = [
         ("steal", steal, "% of the CPU time", &STEAL),
-        (
-            "throttled by the cgroup",
-            throttled,
-            "% of the time",
-            &THROTTLED,
-        ),
-        (
-            "the server throttled by its cgroup",
-            server,
-            "% of the time",
-            &THROTTLED,
-        ),
-        (
-            "pressure on memory",
-            pressure,
-            "% of the time",
-            &MEMORY_PRESSURE,
-        ),
+        ("throttled by the cgroup", throttled, OF_TIME, &THROTTLED),
+        (SERVER, server, OF_TIME, &THROTTLED),
+        ("pressure on memory", pressure, OF_TIME, &MEMORY_PRESSURE),
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
         return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
     }
+    let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
     let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
     let told = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
@@ -98,10 +87,7 @@ fn resources(view: &View) -> Made {
                 reaches(steal, &STEAL),
                 "Take a virtual machine with CPUs of its own: its host gave them to others.",
             ),
-            (
-                reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED),
-                "Give the cgroup a larger CPU quota, or none.",
-            ),
+            (quota, "Give the cgroup a larger CPU quota, or none."),
             (
                 reaches(pressure, &MEMORY_PRESSURE) || reaches(swap, &SWAP),
                 "Take more memory, or a smaller cache of the server.",
@@ -109,16 +95,12 @@ fn resources(view: &View) -> Made {
         ]),
     )
     .naming(reaches(steal, &STEAL).then_some(Cause::Steal))
-    .naming(reaches(throttled, &THROTTLED).then_some(Cause::Throttled))
+    .naming(quota.then_some(Cause::Throttled))
     .naming(reaches(pressure, &MEMORY_PRESSURE).then_some(Cause::MemoryPressure))
     .naming(reaches(swap, &SWAP).then_some(Cause::Swap))
     .with_some("steal", steal, "percent")
     .with_some("throttled by the cgroup", throttled, "percent of the time")
-    .with_some(
-        "the server throttled by its cgroup",
-        server,
-        "percent of the time",
-    )
+    .with_some(SERVER, server, "percent of the time")
     .with_some("pressure on memory", pressure, "percent of the time")
     .with_some("swap", swap, "MiB per second")
 }
