@@ -1,4 +1,4 @@
--- TPC-C-like order entry: the consistency conditions of clause 3.3.2, and three more that see
+-- TPC-C-like order entry: the consistency conditions of clause 3.3.2, and six more that see
 -- faults which those do not. Each query counts what is wrong; 0 is right.
 
 local check = {}
@@ -81,6 +81,20 @@ check.conditions = {
     "ol_supply_w_id = ol_w_id THEN 1 ELSE 0 END) l FROM order_line{n} GROUP BY ol_w_id, " ..
     "ol_d_id, ol_o_id) x ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id " ..
     "WHERE o_all_local <> l"},
+   -- The load delivered the first orders, and counted none.
+   {"S4", "customers counted their deliveries",
+    "SELECT COUNT(*) FROM customer{n} LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, COUNT(*) c " ..
+    "FROM orders{n} WHERE o_carrier_id IS NOT NULL AND o_id > {delivered} " ..
+    "GROUP BY o_w_id, o_d_id, o_c_id) o ON o_w_id = c_w_id AND o_d_id = c_d_id AND " ..
+    "o_c_id = c_id WHERE c_delivery_cnt <> COALESCE(c, 0)"},
+   {"S5", "each customer has one of the orders that were loaded",
+    "SELECT COUNT(*) FROM customer{n} LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, COUNT(*) c " ..
+    "FROM orders{n} WHERE o_id <= {loaded} GROUP BY o_w_id, o_d_id, o_c_id) o " ..
+    "ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id WHERE COALESCE(c, 0) <> 1"},
+   {"S6", "the lines of an order are numbered without gaps",
+    "SELECT COUNT(*) FROM (SELECT ol_w_id, ol_d_id, ol_o_id FROM order_line{n} " ..
+    "GROUP BY ol_w_id, ol_d_id, ol_o_id HAVING MIN(ol_number) <> 1 OR " ..
+    "MAX(ol_number) <> COUNT(*)) x"},
 }
 
 -- What the reference profile breaks on purpose, and why.

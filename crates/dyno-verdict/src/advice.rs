@@ -60,7 +60,7 @@ pub fn advice(run: &RunRecord) -> Option<Counsel> {
         statements: digests(run),
         ..Counsel::default()
     };
-    for rule in rules {
+    for rule in rules.iter().filter(|rule| look.has(rule.setting)) {
         match (rule.finds)(&look) {
             Some(evidence) => counsel.settings.push(Advice {
                 setting: rule.setting,
@@ -110,6 +110,12 @@ impl Look<'_> {
         rule.counters
             .iter()
             .any(|name| self.mean(&series(name)).is_some())
+    }
+
+    /// Whether this server has the setting: one that it refuses is no advice.
+    fn has(&self, setting: &str) -> bool {
+        let settings = &self.run.settings;
+        settings.is_empty() || settings.iter().any(|one| one.name == setting)
     }
 
     fn setting(&self, name: &str) -> Option<String> {

@@ -1,10 +1,13 @@
 //! What one event cost, over the measurement alone.
 
+mod written;
+
 use dyno_core::record::{Cost, LEFT_OUT, RunRecord};
 
 use crate::context::Context;
 use crate::text;
 use crate::view::View;
+use written::Own;
 
 /// Bytes in a `kb`, as in vmstat's and iostat's columns.
 const KB: f64 = 1024.0;
@@ -269,7 +272,8 @@ impl Meter<'_> {
     }
 
     /// The kernel counts a page when it is changed, and of a file with large folios all that hang
-    /// together: what its disks did not get may not have been written at all.
+    /// together: what its disks did not get may not have been written at all. After a restore the
+    /// disks also get what that had left in the page cache, and only the server's counts tell.
     fn written(&self) -> Cost {
         let cost = self.summed(
             "written by the server",
@@ -278,6 +282,17 @@ impl Meter<'_> {
             "kb",
         );
         let server = self.view.mean("server.io.write_bytes");
+        let own = Own::of(self.view).filter(|own| own.per_s > 0.0);
+        if let Some(own) = own.filter(|own| server > Some(own.most_per_s * WRITTEN_MAX)) {
+            let counted = self.cost("", Some(own.per_s), KB, "kb", "server.io.write_bytes");
+            if counted.value.is_some() {
+                return Cost {
+                    value: counted.value,
+                    source: own.source.to_owned(),
+                    ..cost
+                };
+            }
+        }
         let disks = self.view.devices_mean("host.disk[", "].write_bytes");
         let (Some(server), Some(disks)) = (server, disks) else {
             return cost;
@@ -357,7 +372,46 @@ mod tests {
     use dyno_core::record::{Series, SeriesKey, SeriesKind};
 
     use super::*;
-    use crate::samples::{Product, closed};
+    use crate::samples::{self, Product, closed, series};
+
+    /// What an event wrote while the kernel charged the server with so much, and by what.
+    fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
+        let mut run = closed(&[1_000.0; 20], Product::Mysql);
+        let flat = |value: f64| [value; 20];
+        series(&mut run, "server.io.write_bytes", &flat(charged));
+        series(&mut run, "db.status.innodb_pages_written", &flat(50.0));
+        series(
+            &mut run,
+            "db.status.innodb_dblwr_pages_written",
+            &flat(50.0),
+        );
+        series(&mut run, "db.status.innodb_os_log_written", &flat(1e6));
+        samples::setting(&mut run, "log_bin", "OFF");
+        // The restore's write-back is among what the disks wrote.
+        series(&mut run, "host.disk[vda].write_bytes", &flat(charged));
+        change(&mut run);
+        let costs = costs(&run);
+        let cost = costs.iter().find(|one| one.name == "written by the server");
+        let cost = cost.unwrap();
+        (cost.value.unwrap().round(), cost.source.clone())
+    }
+
+    #[test]
+    fn the_servers_own_counters_tell_what_it_wrote_next_to_a_restore() {
+        let own = "the server's counters of pages and logs written".to_owned();
+        // 100 pages of 16 KiB and 1 MB of log for 1,000 events.
+        assert_eq!(written(1e8, |_| {}), (3.0, own));
+        let kernel = "server.io.write_bytes".to_owned();
+        assert_eq!(written(4e6, |_| {}), (4.0, kernel.clone()));
+        // Many small writes of the log: each is charged as a whole page.
+        let small = |run: &mut RunRecord| {
+            series(run, "db.status.innodb_log_writes", &[900.0; 20]);
+        };
+        assert_eq!(written(8e6, small), (8.0, kernel.clone()));
+        // A binary log of which nobody knows how much was written.
+        let binlog = |run: &mut RunRecord| samples::setting(run, "log_bin", "ON");
+        assert_eq!(written(1e8, binlog), (98.0, kernel));
+    }
 
     #[test]
     fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {

@@ -1,6 +1,7 @@
 //! Checks 16 to 22: the data and the caches before it.
 
 mod cache;
+mod growth;
 mod keys;
 mod misses;
 mod query_cache;
@@ -11,9 +12,7 @@ mod tests;
 
 pub(crate) use misses::missed;
 
-use dyno_core::finding::Outcome;
-
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, Made};
 use crate::context::RowCount;
 use crate::text;
 use crate::view::View;
@@ -24,15 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
     cache::COLD_OR_WARM,
     keys::KEYS,
     misses::MISSES,
-    Check {
-        number: 20,
-        name: "growth",
-        title: "Growth of the data during the run",
-        rule: "Doubt if the data outgrew the server's cache, or grew by {0} % or more and by {1} \
-               GiB or more, within the measurement.",
-        thresholds: &[GROWTH, GROWTH_GIB],
-        make: growth,
-    },
+    growth::GROWTH,
     statistics::STATISTICS,
     Check {
         number: 22,
@@ -45,21 +36,6 @@ pub(crate) const CHECKS: &[Check] = &[
         make: row_counts,
     },
 ];
-
-const GROWTH: Threshold = Threshold {
-    name: "growth",
-    value: 20.0,
-    unit: "percent",
-    why: "a fifth more data is a fifth less of it in the cache",
-};
-const GROWTH_GIB: Threshold = Threshold {
-    name: "growth in bytes",
-    value: 1.0,
-    unit: "GiB",
-    why: "small tables grow by leaps, for files grow by whole extents",
-};
-
-const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// The series that hold the size of the data, the most exact first.
 pub(super) const SIZES: [&str; 4] = [
@@ -76,45 +52,6 @@ pub(super) fn whose_size(view: &View) -> &'static str {
         Some(&"db.file.size") => "the database's file",
         _ => "the server's data directory, all schemas in it,",
     }
-}
-
-fn growth(view: &View) -> Made {
-    let found = SIZES
-        .iter()
-        .find_map(|name| Some((name, view.ends(name)?, view.values(name).len())));
-    let Some((name, (first, last), samples)) = found else {
-        return Made::not_checked(format!("{}.", view.why_not("data")));
-    };
-    if samples < 2 || first <= 0.0 {
-        return Made::not_checked("The data's size was sampled once: the run is too short.");
-    }
-    let grown = (last / first - 1.0) * 100.0;
-    let cache = cache::cache_bytes(view);
-    let outgrew = cache.is_some_and(|cache| first <= cache && last > cache);
-    let much = grown >= GROWTH.value && last - first >= GROWTH_GIB.value * GIB;
-    let outcome = if outgrew || much {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    };
-    let out_of_cache = match outgrew {
-        true => " and out of the server's cache",
-        false => "",
-    };
-    Made::of(
-        outcome,
-        format!(
-            "The data went from {} to {} ({} %){out_of_cache} ({name}).",
-            text::bytes(first),
-            text::bytes(last),
-            text::signed(grown)
-        ),
-        "Measure on data that is large to begin with, or for a shorter time, and start each run \
-         from the same data.",
-    )
-    .with("at the start", first, "bytes")
-    .with("at the end", last, "bytes")
-    .with("growth", grown, "percent")
 }
 
 /// The tables that hold fewer rows than they should, in words.

@@ -1,5 +1,6 @@
 //! Checks 11 to 15: errors and answers.
 
+mod company;
 mod counters;
 mod ledger;
 mod tables;

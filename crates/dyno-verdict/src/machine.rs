@@ -167,52 +167,89 @@ fn network(view: &View) -> Made {
     if view.embedded() {
         return Made::not_checked("An embedded database has no network.");
     }
-    let segments = view
-        .mean("host.tcp.retransmits")
-        .zip(view.mean("host.tcp.out_segments"));
-    let dropped = ["].rx_drops", "].tx_drops"]
-        .iter()
-        .filter_map(|after| view.devices_mean("host.network[", after))
-        .reduce(|one, other| one + other);
     let trip = dyno_stats::median(&view.values("db.round_trip"));
-    let (None, None) = (segments, dropped) else {
-        return network_seen(segments, dropped, trip);
-    };
-    Made::not_checked(format!("{}.", view.why_not("host.tcp")))
+    // A server in a container has a network of its own on this host.
+    match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
+        (None, None) => Made::not_checked(format!("{}.", view.why_not("host.tcp"))),
+        (own, there) => network_seen(own.as_ref(), there.as_ref(), trip),
+    }
 }
 
-/// `segments` are those sent again and all, per second.
-fn network_seen(segments: Option<(f64, f64)>, dropped: Option<f64>, trip: Option<f64>) -> Made {
-    let mut outcome = Outcome::Pass;
-    let mut seen = Vec::new();
-    let again = segments.map(|(again, all)| if all > 0.0 { again / all * 100.0 } else { 0.0 });
-    if let Some((again, (each_s, _))) = again.zip(segments) {
-        if each_s >= RETRANSMITS_FEW.value {
-            outcome = outcome.max(doubted(again, &RETRANSMITS));
-        }
-        seen.push(format!(
-            "{} % of the segments were sent again",
-            text::plain(again)
-        ));
+/// What was lost on a network, by one end's counters.
+struct Traffic {
+    /// Segments sent again, in percent and per second.
+    again: Option<(f64, f64)>,
+    /// Packets per second.
+    dropped: Option<f64>,
+}
+
+impl Traffic {
+    fn of(view: &View, scope: &str) -> Option<Self> {
+        let again_s = view.mean(&format!("{scope}.tcp.retransmits"));
+        let segments = again_s.zip(view.mean(&format!("{scope}.tcp.out_segments")));
+        let dropped = ["].rx_drops", "].tx_drops"]
+            .iter()
+            .filter_map(|after| view.devices_mean(&format!("{scope}.network["), after))
+            .reduce(|one, other| one + other);
+        let share = |(again, all): (f64, f64)| {
+            let percent = if all > 0.0 { again / all * 100.0 } else { 0.0 };
+            (percent, again)
+        };
+        let again = segments.map(share);
+        (again.is_some() || dropped.is_some()).then_some(Self { again, dropped })
     }
-    if let Some(dropped) = dropped {
-        outcome = outcome.max(doubted(dropped, &DROPS));
-        seen.push(format!(
-            "{} packets were dropped a second",
-            text::plain(dropped)
-        ));
+
+    fn outcome(&self) -> Outcome {
+        let often = self
+            .again
+            .filter(|(_, per_s)| *per_s >= RETRANSMITS_FEW.value);
+        let again = often.map_or(Outcome::Pass, |(share, _)| doubted(share, &RETRANSMITS));
+        let dropped = self.dropped.map_or(Outcome::Pass, |it| doubted(it, &DROPS));
+        again.max(dropped)
+    }
+
+    fn seen(&self) -> Vec<String> {
+        let again = self
+            .again
+            .map(|(share, _)| format!("{} % of the segments were sent again", text::plain(share)));
+        let dropped = self
+            .dropped
+            .map(|it| format!("{} packets were dropped a second", text::plain(it)));
+        again.into_iter().chain(dropped).collect()
+    }
+}
+
+fn network_seen(own: Option<&Traffic>, there: Option<&Traffic>, trip: Option<f64>) -> Made {
+    let both = own.into_iter().chain(there);
+    let outcome = both.map(Traffic::outcome).max().unwrap_or(Outcome::Pass);
+    let mut seen = own.map(Traffic::seen).unwrap_or_default();
+    if let Some(there) = there {
+        let there = text::list(&there.seen());
+        seen.push(format!("at the server's end {there}"));
     }
     if let Some(trip) = trip {
         seen.push(format!("a round trip took the observer {}", text::ms(trip)));
     }
+    let again = |of: Option<&Traffic>| of?.again.map(|(share, _)| share);
+    let dropped = |of: Option<&Traffic>| of?.dropped;
     Made::of(
         outcome,
         text::sentence(&text::list(&seen)),
         "Look at the interface's own counters (ip -s link, ethtool -S) and at what else uses the \
          path.",
     )
-    .with_some("segments sent again", again, "percent")
-    .with_some("packets dropped", dropped, "per second")
+    .with_some("segments sent again", again(own), "percent")
+    .with_some("packets dropped", dropped(own), "per second")
+    .with_some(
+        "segments that the server sent again",
+        again(there),
+        "percent",
+    )
+    .with_some(
+        "packets dropped at the server",
+        dropped(there),
+        "per second",
+    )
     .with_some("round trip, median", trip, "ms")
 }
 

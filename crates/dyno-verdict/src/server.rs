@@ -9,6 +9,7 @@ mod settings;
 mod tests;
 
 pub(crate) use durability::{Promise, decides};
+pub(crate) use logging::writing;
 pub use settings::same as same_setting;
 
 pub(crate) use dyno_core::settings::is_servers_own;
@@ -49,9 +50,10 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "Restart, fail-over, and connections lost or made during the run",
         rule: "Refusal if the server was restarted within the measurement; doubt if that was \
                declared as a disturbance, if {0} % of the events or more cost a reconnect, if as \
-               many connections as there are sessions ended within {2} s, or if the server did \
-               not answer its observer {1} times or more.",
-        thresholds: &[RECONNECTS, SILENT, CUT_S],
+               many connections as there are sessions ended within {2} s, if the server counted \
+               {3} connections or more for 100 events, or if the server did not answer its \
+               observer {1} times or more.",
+        thresholds: &[RECONNECTS, SILENT, CUT_S, CONNECTIONS],
         make: restarts,
     },
     replication::REPLICATION,
@@ -83,6 +85,13 @@ const CUT_S: Threshold = Threshold {
     unit: "s",
     why: "a fail-over, a proxy or an administrator ends all connections within seconds; what drops \
           one now and then takes longer",
+};
+const CONNECTIONS: Threshold = Threshold {
+    name: "connections made",
+    value: 10.0,
+    unit: "per 100 events",
+    why: "a connection costs the server and the client more than the statements of most events; \
+          then it is what is measured",
 };
 
 /// An uptime that grew by the length of the measurement but for this spans it: servers tell whole
@@ -276,6 +285,8 @@ fn restarts(view: &View) -> Made {
             None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
         .naming((totals.reconnects == 0).then_some(Cause::SilentWithoutReconnects))
+    } else if let Some(made) = connects_anew(view).filter(|_| !asked) {
+        made
     } else if observed || totals.reconnects > 0 {
         Made::pass(format!(
             "The server was up from the start to the end; {reconnects}."
@@ -296,6 +307,32 @@ fn all_ended(view: &View) -> bool {
         let then = view.bins.iter();
         let then = then.filter(|bin| bin.from_s() >= first.from_s() && bin.at_s <= until_s);
         then.map(|bin| bin.counters.reconnects).sum::<u64>() >= sessions
+    })
+}
+
+/// Connections, where they are so many for each event that the run's script makes them.
+fn connects_anew(view: &View) -> Option<Made> {
+    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
+    let counters = ["db.status.connections", "db.database.sessions"];
+    let found = counters.iter().find_map(|name| {
+        // A moment's connections are those of sessions that begin.
+        let per_s = dyno_stats::median(&view.values(name))?;
+        Some((per_s, view.rates_while(name)?.0))
+    });
+    let (per_s, events) = found.filter(|_| endpoints <= 1 && !view.is_shared())?;
+    let each = per_s / events;
+    let many = each.is_finite() && per_s >= 1.0 && each * 100.0 >= CONNECTIONS.value;
+    many.then(|| {
+        Made::doubt(
+            format!(
+                "The server counted {} new connections per second, {} per event.",
+                text::rate(per_s),
+                text::plain(each)
+            ),
+            "Connect once for each session (in thread_init), or waive this if connecting is what \
+             you measure.",
+        )
+        .with("connections", per_s, "per second")
     })
 }
 

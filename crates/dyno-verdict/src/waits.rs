@@ -8,11 +8,33 @@ const SHARE_MIN: f64 = 0.05;
 /// In how many samples at least: sessions that begin open their tables.
 const SAMPLES_MIN: usize = 3;
 
+/// Of the tables that statements open, these were not in the cache: it is no limit below.
+const MISSES_MIN: f64 = 0.01;
+
+/// Percent of the periods of a quota.
+const THROTTLED_MIN: f64 = 50.0;
+
 const OPENING: &str = "db.sessions[opening_tables]";
 
 /// What the server's list of sessions says of a limit, in whole sentences; mostly nothing.
 pub fn waits(run: &RunRecord) -> Vec<String> {
-    opening_tables(run).into_iter().collect()
+    [opening_tables(run), throttled(run)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A quota of CPU time that the server used up in most of its periods.
+fn throttled(run: &RunRecord) -> Option<String> {
+    let measured_s = run.summary.as_ref()?.measured_s;
+    let series = run.series("server.cgroup.cpu_throttled")?;
+    let percent = series.mean(0.0, measured_s)?;
+    (percent >= THROTTLED_MIN).then(|| {
+        format!(
+            "The server's cgroup: its quota of CPU time was used up in {percent:.0} % of the \
+             periods."
+        )
+    })
 }
 
 /// How many sessions were opening tables, of those of the run.
@@ -33,6 +55,9 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
     let at_once = largest(series);
     let all = (sessions + others).max(at_once).max(1.0);
     let share = mean / all;
+    if missed(run, measured_s)? < MISSES_MIN {
+        return None;
+    }
     let seen = |(at, count): &&(f64, f64)| *at > 0.0 && *at <= measured_s && *count > 0.0;
     let often = series.points.iter().filter(seen).count() >= SAMPLES_MIN;
     (often && share >= SHARE_MIN).then(|| {
@@ -50,6 +75,23 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
     })
 }
 
+/// The share of opened tables that the cache did not hold. Sessions also wait for the locks of a
+/// cache that holds all.
+fn missed(run: &RunRecord, measured_s: f64) -> Option<f64> {
+    let mean = |name: &str| run.series(name)?.mean(0.0, measured_s);
+    let misses = mean("db.status.table_open_cache_misses");
+    let hits = mean("db.status.table_open_cache_hits");
+    // Older servers count each table that they open anew, and none that they find.
+    let (misses, all) = match misses {
+        Some(misses) => (misses, misses + hits.unwrap_or(0.0)),
+        None => (
+            mean("db.status.opened_tables")?,
+            mean("db.status.questions")?,
+        ),
+    };
+    (all > 0.0).then(|| misses / all)
+}
+
 #[cfg(test)]
 mod tests {
     use dyno_core::record::{Series, SeriesKey, SeriesKind, Setting};
@@ -60,6 +102,8 @@ mod tests {
     fn run(opening: f64) -> RunRecord {
         let mut run = samples::good();
         let sessions = f64::from(run.head.drive.as_ref().unwrap().sessions);
+        samples::series(&mut run, "db.status.table_open_cache_misses", &[40.0; 4]);
+        samples::series(&mut run, "db.status.table_open_cache_hits", &[960.0; 4]);
         run.series.push(Series {
             key: SeriesKey {
                 name: OPENING.into(),
@@ -82,6 +126,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_out_of_its_quota_of_cpu_time_is_told() {
+        let of = |percent: f64| {
+            let mut run = samples::good();
+            samples::series(&mut run, "server.cgroup.cpu_throttled", &[percent; 30]);
+            waits(&run)
+        };
+        let told = "The server's cgroup: its quota of CPU time was used up in 72 % of the periods.";
+        assert_eq!(of(72.0), [told]);
+        assert!(of(20.0).is_empty());
+    }
+
+    #[test]
     fn sessions_that_open_tables_are_told() {
         assert!(waits(&samples::good()).is_empty());
         assert!(waits(&run(0.05)).is_empty());
@@ -98,6 +154,15 @@ mod tests {
         let crowded = waits(&run(8.65));
         let told = "75 % of the sessions, those of others among them,";
         assert!(crowded[0].contains(told), "{crowded:?}");
+        for misses in [0.0, 0.3] {
+            let mut cached = run(0.4);
+            let name = "db.status.table_open_cache_misses";
+            samples::series(&mut cached, name, &[misses; 4]);
+            assert!(waits(&cached).is_empty(), "{misses} misses per second");
+        }
+        let mut uncounted = run(0.4);
+        samples::drop_series(&mut uncounted, "db.status.");
+        assert!(waits(&uncounted).is_empty());
         let mut run = run(0.4);
         let told = "The server's cache of tables: 30 % of the sessions were opening tables on \
                     average";

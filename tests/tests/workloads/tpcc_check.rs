@@ -104,6 +104,23 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE orders1 SET o_all_local = 1 WHERE o_d_id = 1 AND o_id = 2",
         &["S3"],
     ),
+    (
+        "UPDATE customer1 SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_id = 4 AND c_d_id = 1",
+        "UPDATE customer1 SET c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = 4 AND c_d_id = 1",
+        &["S4"],
+    ),
+    // Open orders have no amount to tell whose they are.
+    (
+        "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",
+        "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",
+        &["S5"],
+    ),
+    (
+        "UPDATE order_line1 SET ol_number = 99 WHERE ol_d_id = 2 AND ol_o_id = 3 AND \
+         ol_number = 2",
+        "UPDATE order_line1 SET ol_number = 2 WHERE ol_number = 99",
+        &["S6"],
+    ),
 ];
 
 /// The check's lines that are to fail.

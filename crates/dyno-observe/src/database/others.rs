@@ -11,7 +11,7 @@ use super::{Asking, is_lost, refusal};
 use crate::helpers;
 use crate::process::{own_ports, ports_of};
 use crate::sink::{Gauge, SampleBuffer};
-use crate::text::whole;
+use crate::text::{fraction, whole};
 
 /// The list is read once in so many samples at the most.
 const SEVERAL: u64 = 3;
@@ -46,6 +46,8 @@ pub(super) struct Session {
     pub port: Option<u16>,
     /// It executes a statement, or has just done so.
     pub is_active: bool,
+    /// It has executed one for a second or longer: nobody has closed it just now.
+    pub is_long: bool,
 }
 
 /// Whose it is.
@@ -158,7 +160,7 @@ impl Others {
                 _ if session.who.differs(&own.who) => true,
                 (Some(ports), Some(port)) if !ports.contains(&port) => {
                     doubtful.insert(session.number);
-                    self.doubtful.contains(&session.number)
+                    session.is_long || self.doubtful.contains(&session.number)
                 }
                 _ => false,
             };
@@ -274,13 +276,18 @@ pub(super) const PROCESSLIST: List = List {
             who: Who {
                 user: field(1).to_owned(),
                 address: Some(address.to_owned()).filter(|address| !address.is_empty()),
-                program: String::new(),
+                // A job of the event scheduler is no client's.
+                program: match field(4) == "Connect" && !field(7).is_empty() {
+                    true => "event scheduler".to_owned(),
+                    false => String::new(),
+                },
             },
             port,
             // A replica waits for what comes in the log.
             is_active: !field(4).is_empty()
                 && field(4) != "Sleep"
                 && !field(4).starts_with("Binlog Dump"),
+            is_long: field(4) == "Query" && fraction(field(5).as_bytes()) >= Some(1.0),
         })
     },
     own: "SELECT CONNECTION_ID()",
@@ -288,14 +295,17 @@ pub(super) const PROCESSLIST: List = List {
     needed: "GRANT PROCESS ON *.* TO the user of the target",
 };
 
-/// PostgreSQL's. Between short statements a session is idle at most looks: one that was not so a
-/// tenth of a second ago is at work.
+/// PostgreSQL's, of all databases: they share its memory, its log and the host. Between short
+/// statements a session is idle at most looks: one that was not so a tenth of a second ago is at
+/// work.
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
-          'localhost' END), nullif(client_port, -1), application_name, state = 'active' \
-          OR state_change > clock_timestamp() - interval '0.1 s' \
-          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
-          AND datname = current_database()",
+          'localhost' END), nullif(client_port, -1), CASE WHEN datname = current_database() \
+          THEN application_name ELSE concat_ws(' in ', nullif(application_name, ''), \
+          'database ' || datname) END, state = 'active' \
+          OR state_change > clock_timestamp() - interval '0.1 s', \
+          state = 'active' AND query_start < clock_timestamp() - interval '1 s' \
+          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'",
     row: |row| {
         let field = |index: usize| row.get(index).and_then(Option::as_deref);
         let number = |index: usize| field(index).map(str::as_bytes).and_then(whole);
@@ -310,10 +320,11 @@ pub(super) const ACTIVITY: List = List {
             },
             port: number(3).and_then(|port| port.try_into().ok()),
             is_active: field(5) == Some("t"),
+            is_long: field(6) == Some("t"),
         })
     },
     own: "SELECT pg_backend_pid()",
-    source: "pg_stat_activity, this database",
+    source: "pg_stat_activity",
     needed: "GRANT pg_monitor TO the user of the target",
 };
 
@@ -331,6 +342,7 @@ mod tests {
             },
             port,
             is_active: number.is_multiple_of(2),
+            is_long: false,
         }
     }
 
@@ -358,6 +370,12 @@ mod tests {
         let told = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of bench \
                     from 127.0.0.1 (sysbench)";
         assert_eq!(named(&others.most), told);
+        // One that executes a long statement was not closed by the run just then.
+        let long = Session {
+            is_long: true,
+            ..session(8, "bench", Some(1), "dyno")
+        };
+        assert_eq!(Others::new(&ACTIVITY).look(&own, &[long], socket), (1, 1));
         // Through a proxy only names tell.
         let seen = session(1, "bench", Some(1), "dyno");
         assert_eq!(others.look(&seen, &all, socket), (2, 1));
@@ -406,10 +424,22 @@ mod tests {
             "",
         ];
         assert!(read(&dump).is_some_and(|(.., is_active)| !is_active));
-        let activity = ["7", "app", "10.0.0.7", "53211", "my\napp", "t"];
+        let activity = ["7", "app", "10.0.0.7", "53211", "my\napp", "t", "t"];
         let session = (ACTIVITY.row)(&row(&activity)).unwrap();
         assert_eq!(session.who.to_string(), "app from 10.0.0.7 (myapp)");
         assert_eq!(session.port, Some(53_211));
-        assert!(session.is_active);
+        assert!(session.is_active && session.is_long);
+    }
+
+    #[test]
+    fn jobs_of_the_server_and_long_statements_are_told_apart() {
+        let of = |line: &str| {
+            let fields = line.split('|').map(|field| Some(field.to_owned()));
+            (PROCESSLIST.row)(&fields.collect::<Vec<_>>()).unwrap()
+        };
+        let job = of("6|root|localhost|db|Connect|0|Executing|DO 1");
+        assert_eq!(job.who.to_string(), "root from localhost (event scheduler)");
+        assert!(job.is_active && !job.is_long);
+        assert!(of("8|root|10.0.0.7:1||Query|2||ALTER TABLE t").is_long);
     }
 }

@@ -202,14 +202,18 @@ fn locks() -> Part {
 
 fn oldest() -> Part {
     let age = "coalesce(max(age(backend_xmin)), 0)";
+    let vacuums = "count(*) FILTER (WHERE backend_type = 'autovacuum worker')";
     Part {
         what: "db.oldest_xmin",
-        columns: vec![gauge(
-            "db.oldest_xmin.age",
-            "count",
-            "pg_stat_activity",
-            age,
-        )],
+        columns: vec![
+            gauge("db.oldest_xmin.age", "count", "pg_stat_activity", age),
+            gauge(
+                "db.backends.autovacuum",
+                "count",
+                "pg_stat_activity",
+                vacuums,
+            ),
+        ],
         from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid()",
         is_slow: false,
     }

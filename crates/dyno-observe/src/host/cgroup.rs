@@ -1,6 +1,6 @@
-//! The limits that the control group of this process sets, in either version of them.
+//! The limits that the control group of a process sets, in either version of them.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, lines, named_numbers, small, whole, words};
@@ -23,8 +23,13 @@ impl Places {
     /// Of this process.
     pub(crate) fn find() -> Self {
         let groups = std::fs::read("/proc/self/cgroup").unwrap_or_default();
+        Self::of_groups(&groups)
+    }
+
+    /// Of the process whose `/proc/PID/cgroup` holds this.
+    fn of_groups(groups: &[u8]) -> Self {
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-        let mut places = Self::parse(&groups, &mounts);
+        let mut places = Self::parse(groups, &mounts);
         for place in [&mut places.unified, &mut places.cpu, &mut places.memory] {
             if place.as_ref().is_some_and(|path| !path.is_dir()) {
                 *place = None;
@@ -54,12 +59,10 @@ impl Places {
 
     /// The quota of CPU time as version 2 writes it: `MICROSECONDS PERIOD`, or `max`.
     pub(crate) fn cpu_max(&self) -> Option<String> {
-        let unified = self
-            .unified
-            .as_deref()
-            .and_then(|path| small(path.join("cpu.max")));
+        let unified = self.unified.as_deref().map(with_quota);
+        let unified = unified.and_then(|path| small(path.join("cpu.max")));
         unified.or_else(|| {
-            let path = self.cpu.as_deref()?;
+            let path = self.cpu.as_deref().map(with_quota)?;
             let quota = small(path.join("cpu.cfs_quota_us"))?;
             let period = small(path.join("cpu.cfs_period_us"))?;
             Some(match quota.as_str() {
@@ -92,20 +95,48 @@ fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<Path
         }
         // In a container the mount may show the group itself as its root.
         let (root, group) = (path(root), path(group));
+        // Of a group outside of this process's namespace no file is to be seen.
         let below = group.strip_prefix(&root).ok()?;
+        if below.components().any(|part| part == Component::ParentDir) {
+            return None;
+        }
         return Some(path(point).join(below));
     }
     None
 }
 
+/// The group that sets the quota of a process: the one that it is in, or the next above it that has
+/// one.
+fn with_quota(place: &Path) -> &Path {
+    let has_quota = |group: &&Path| {
+        let max = small(group.join("cpu.max")).filter(|max| !max.starts_with("max"));
+        let quota = || small(group.join("cpu.cfs_quota_us")).filter(|quota| quota != "-1");
+        max.or_else(quota).is_some()
+    };
+    // What lies above the mount's own root has no file of this name.
+    let mut groups = place.ancestors();
+    groups.find(has_quota).unwrap_or(place)
+}
+
+/// Whether a process has moved to another group is looked at once in so many samples.
+const SLOW: u64 = 5;
+
 pub(crate) struct Cgroup {
-    cpu_stat: Option<KeptFile>,
-    memory_current: Option<KeptFile>,
-    memory_limit: Option<KeptFile>,
+    groups_file: KeptFile,
+    groups: Vec<u8>,
+    files: Files,
+    samples: u64,
     periods_before: Option<Periods>,
     throttled: Gauge,
     current: Gauge,
     limit: Gauge,
+}
+
+#[derive(Default)]
+struct Files {
+    cpu_stat: Option<KeptFile>,
+    memory_current: Option<KeptFile>,
+    memory_limit: Option<KeptFile>,
 }
 
 /// Enforcement periods of the quota.
@@ -115,41 +146,64 @@ struct Periods {
     throttled: f64,
 }
 
+impl Files {
+    fn find(places: &Places) -> Self {
+        let find = |place: Option<&Path>, name: &str| KeptFile::find(place?.join(name));
+        let (unified, memory) = (places.unified.as_deref(), places.memory.as_deref());
+        let cpu_stat = find(unified.map(with_quota), "cpu.stat").filter(has_periods);
+        let old = || find(places.cpu.as_deref().map(with_quota), "cpu.stat");
+        Self {
+            cpu_stat: cpu_stat.or_else(old),
+            memory_current: find(unified, "memory.current")
+                .or_else(|| find(memory, "memory.usage_in_bytes")),
+            memory_limit: find(unified, "memory.max")
+                .or_else(|| find(memory, "memory.limit_in_bytes")),
+        }
+    }
+}
+
 impl Cgroup {
-    /// `None` where no file of any group can be read.
-    pub(crate) fn find(places: &Places) -> Option<Self> {
-        let find = |place: &Option<PathBuf>, name: &str| {
-            place
-                .as_deref()
-                .and_then(|path: &Path| KeptFile::find(path.join(name)))
-        };
-        let cpu_stat = find(&places.unified, "cpu.stat").filter(has_periods);
-        let cpu_stat = cpu_stat.or_else(|| find(&places.cpu, "cpu.stat"));
-        let memory_current = find(&places.unified, "memory.current");
-        let memory_limit = find(&places.unified, "memory.max");
-        let memory_current =
-            memory_current.or_else(|| find(&places.memory, "memory.usage_in_bytes"));
-        let memory_limit = memory_limit.or_else(|| find(&places.memory, "memory.limit_in_bytes"));
-        if cpu_stat.is_none() && memory_current.is_none() {
+    /// Of a process (`self`, or its number), told by names that begin with `scope`; `None` where no
+    /// file of any group can be read.
+    pub(crate) fn of(process: &str, scope: &str) -> Option<Self> {
+        let groups_file = KeptFile::open(format!("/proc/{process}/cgroup")).ok()?;
+        let groups = groups_file.read(&mut Vec::new()).ok()?.to_vec();
+        let files = Files::find(&Places::of_groups(&groups));
+        if files.cpu_stat.is_none() && files.memory_current.is_none() {
             return None;
         }
-        let memory = |name: &str| Gauge::new(name, "bytes", "control group");
+        let gauge = |name: &str, unit: &str, source: &str| {
+            Gauge::new(&format!("{scope}.{name}"), unit, source)
+        };
         Some(Self {
-            cpu_stat,
-            memory_current,
-            memory_limit,
+            groups_file,
+            groups,
+            files,
+            samples: 0,
             periods_before: None,
-            throttled: Gauge::new("host.cgroup.cpu_throttled", "percent", "cpu.stat"),
-            current: memory("host.cgroup.memory_current"),
-            limit: memory("host.cgroup.memory_limit"),
+            throttled: gauge("cpu_throttled", "percent", "cpu.stat"),
+            current: gauge("memory_current", "bytes", "control group"),
+            limit: gauge("memory_limit", "bytes", "control group"),
         })
     }
 
+    /// Finds the files of the group that the process has moved to.
+    fn follow(&mut self, buffer: &mut Vec<u8>) {
+        let groups = self.groups_file.read(buffer).unwrap_or_default();
+        if !groups.is_empty() && groups != self.groups {
+            self.groups = groups.to_vec();
+            self.files = Files::find(&Places::of_groups(groups));
+            self.periods_before = None;
+        }
+    }
+
     pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
-        let text = self
-            .cpu_stat
-            .as_ref()
-            .and_then(|file| file.read(buffer).ok());
+        if self.samples.is_multiple_of(SLOW) {
+            self.follow(buffer);
+        }
+        self.samples += 1;
+        let cpu_stat = self.files.cpu_stat.as_ref();
+        let text = cpu_stat.and_then(|file| file.read(buffer).ok());
         if let Some(now) = text.and_then(periods)
             && let Some(before) = self.periods_before.replace(now)
         {
@@ -162,11 +216,12 @@ impl Cgroup {
         let number = |file: &Option<KeptFile>, buffer: &mut Vec<u8>| {
             whole(file.as_ref()?.read(buffer).ok()?.trim_ascii())
         };
-        let current = number(&self.memory_current, buffer);
+        let current = number(&self.files.memory_current, buffer);
         self.current
             .put_some(recorder, current.map(|bytes| bytes as f64));
         // `max`, which is no number, means that there is none.
-        let limit = number(&self.memory_limit, buffer).filter(|bytes| *bytes < LIMIT_BYTES_MAX);
+        let limit =
+            number(&self.files.memory_limit, buffer).filter(|bytes| *bytes < LIMIT_BYTES_MAX);
         self.limit
             .put_some(recorder, limit.map(|bytes| bytes as f64));
     }
@@ -207,6 +262,26 @@ mod tests {
         );
         assert_eq!(places.unified, path("/sys/fs/cgroup/a/b"));
         assert_eq!((places.cpu, places.memory), (None, None));
+    }
+
+    #[test]
+    fn a_group_outside_of_the_namespace_is_not_looked_for() {
+        let mounts = b"9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n";
+        assert_eq!(Places::parse(b"0::/../beside\n", mounts).unified, None);
+    }
+
+    #[test]
+    fn the_quota_of_a_group_above_counts() {
+        let root = std::env::temp_dir().join(format!("dyno-groups-{}", std::process::id()));
+        let inner = root.join("outer/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
+        assert_eq!(with_quota(&inner), inner);
+        std::fs::write(root.join("outer/cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(with_quota(&inner), root.join("outer"));
+        std::fs::write(inner.join("cpu.cfs_quota_us"), "20000\n").unwrap();
+        assert_eq!(with_quota(&inner), inner);
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -22,7 +22,6 @@ use dyno_core::record::EventKind;
 
 use crate::sink::SampleBuffer;
 use crate::text::KeptFile;
-use cgroup::{Cgroup, Places};
 use cpu::Cpu;
 use disks::Disks;
 use files::OpenFiles;
@@ -30,13 +29,14 @@ use filesystem::FileSystem;
 use frequency::Frequency;
 use kernel_log::KernelLog;
 use memory::Memory;
-use network::Network;
 use pressure::Pressure;
 use steps::Steps;
 
+pub(crate) use cgroup::Cgroup;
 pub(crate) use cpu::{CpuShares, ticks_per_s};
 pub use facts::{host_facts, host_gaps};
 pub(crate) use filesystem::device_of;
+pub(crate) use network::Network;
 
 /// Frequencies and room are asked for once in so many samples.
 const SLOW: u64 = 5;
@@ -92,8 +92,8 @@ impl Host {
             memory: Memory::new(),
             pressure: Pressure::find(),
             disks: Disks::new(wanted),
-            network: Network::new(),
-            cgroup: Cgroup::find(&Places::find()),
+            network: Network::new("host"),
+            cgroup: Cgroup::of("self", "host.cgroup"),
             frequency: Frequency::find(facts::cpus_configured()),
             filesystem: place.as_deref().and_then(FileSystem::of),
             open_files: OpenFiles::find(),

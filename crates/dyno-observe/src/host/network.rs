@@ -24,6 +24,7 @@ enum Half {
 }
 
 pub(crate) struct Network {
+    scope: &'static str,
     interfaces: HashMap<Vec<u8>, [Rate; COLUMNS.len()]>,
     retransmits: Rate,
     out_segments: Rate,
@@ -32,14 +33,18 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn new() -> Self {
+    /// Of a host or a network namespace, told by names that begin with `scope`.
+    pub(crate) fn new(scope: &'static str) -> Self {
         let (snmp, netstat) = ("/proc/net/snmp", "/proc/net/netstat");
+        let tcp =
+            |name: &str, source: &str| Rate::new(&format!("{scope}.tcp.{name}"), "count/s", source);
         Self {
+            scope,
             interfaces: HashMap::new(),
-            retransmits: Rate::new("host.tcp.retransmits", "count/s", snmp),
-            out_segments: Rate::new("host.tcp.out_segments", "count/s", snmp),
-            listen_overflows: Rate::new("host.tcp.listen_overflows", "count/s", netstat),
-            delayed_acks: Rate::new("host.tcp.delayed_acks", "count/s", netstat),
+            retransmits: tcp("retransmits", snmp),
+            out_segments: tcp("out_segments", snmp),
+            listen_overflows: tcp("listen_overflows", netstat),
+            delayed_acks: tcp("delayed_acks", netstat),
         }
     }
 
@@ -53,7 +58,8 @@ impl Network {
                 continue;
             };
             if !self.interfaces.contains_key(name) {
-                self.interfaces.insert(name.to_vec(), rates(name));
+                let rates = rates(self.scope, name);
+                self.interfaces.insert(name.to_vec(), rates);
             }
             let Some(rates) = self.interfaces.get_mut(name) else {
                 continue;
@@ -79,10 +85,11 @@ impl Network {
     }
 }
 
-fn rates(interface: &[u8]) -> [Rate; COLUMNS.len()] {
+fn rates(scope: &str, interface: &[u8]) -> [Rate; COLUMNS.len()] {
     let interface = String::from_utf8_lossy(interface);
-    COLUMNS
-        .map(|(name, unit, ..)| Rate::new(&format!("host.network[{interface}].{name}"), unit, DEV))
+    COLUMNS.map(|(name, unit, ..)| {
+        Rate::new(&format!("{scope}.network[{interface}].{name}"), unit, DEV)
+    })
 }
 
 /// Where each of our columns stands among an interface's numbers, by the header's names.
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn the_recorded_files_are_understood() {
         let (mut recorder, seen) = recorder();
-        let mut network = Network::new();
+        let mut network = Network::new("host");
         for at in [1_000_000_000, 2_000_000_000] {
             recorder.begin(at);
             network.dev(&mut recorder, include_bytes!("recorded/net-dev-6.18.out"));
@@ -161,7 +168,7 @@ mod tests {
             )
         };
         let (mut recorder, seen) = recorder();
-        let mut network = Network::new();
+        let mut network = Network::new("host");
         for (at, bytes) in [(1_000_000_000, 100), (2_000_000_000, 150)] {
             recorder.begin(at);
             network.dev(&mut recorder, text(bytes).as_bytes());
@@ -178,7 +185,7 @@ mod tests {
         #[test]
         fn nothing_panics(text in "[ |:a-z0-9\n]{0,200}") {
             let (mut recorder, _seen) = recorder();
-            let mut network = Network::new();
+            let mut network = Network::new("host");
             recorder.begin(1);
             network.dev(&mut recorder, text.as_bytes());
             network.snmp(&mut recorder, text.as_bytes());

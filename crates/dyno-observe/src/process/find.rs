@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dyno_core::db::Family;
 
 use super::PidStat;
-use super::sockets::{Peer, owner_of, peer_of, row_of};
+use super::sockets::{Peer, owner_of, peer_of, row_in, row_of};
 use super::{descriptors_limit, identity};
 use crate::host::ticks_per_s;
 use crate::place::Place;
@@ -182,6 +182,10 @@ fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
         Peer::Process(pid) => by_credentials(claim, pid),
         Peer::Address { local, peer } if local.ip() != peer.ip() && !both_loopback(local, peer) => {
             match by_name_and_age(claim).filter(|pid| may_be_in_a_container(*pid)) {
+                Some(pid) if serves(pid, local, peer) => Ok((
+                    pid,
+                    "the server's end of the connection in /proc/PID/net/tcp, and /proc/PID/fd",
+                )),
                 Some(pid) => undecided(format!(
                     "the server is at {}, which is not this host's own address, but process {pid} \
                      has its name and age: it may be the server, in a container of this host",
@@ -196,6 +200,13 @@ fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
         }
         Peer::Address { local, peer } => by_address(claim, local, peer),
     }
+}
+
+/// Whether a process of another network namespace, or a child of it, owns the other end of this
+/// connection: nothing stands between then.
+fn serves(pid: i32, local: SocketAddr, peer: SocketAddr) -> bool {
+    let owner = row_in(&pid.to_string(), peer, local).and_then(|row| owner_of(row.inode));
+    owner.is_some_and(|owner| owner == pid || stat_of(owner).is_some_and(|stat| stat.parent == pid))
 }
 
 fn both_loopback(local: SocketAddr, peer: SocketAddr) -> bool {
@@ -404,6 +415,17 @@ mod tests {
             data_directory: None,
             logs: Vec::new(),
         }
+    }
+
+    #[test]
+    fn who_owns_the_other_end_of_a_connection_serves_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_served, _) = listener.accept().unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let (local, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        assert!(serves(own, local, peer));
+        assert!(!serves(own, local, local), "no such connection");
     }
 
     #[test]

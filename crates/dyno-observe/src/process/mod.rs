@@ -1,6 +1,7 @@
 //! Processes and threads as `/proc` shows them.
 
 mod backends;
+mod bounds;
 mod find;
 mod identity;
 mod others;

@@ -6,6 +6,7 @@ use std::io;
 use dyno_core::db::Family;
 
 use super::backends::Backends;
+use super::bounds::Bounds;
 use super::find::{processes, stat_of};
 use super::own::open_files;
 use super::{Located, PidStat, descriptors_limit};
@@ -39,6 +40,7 @@ pub(crate) struct Server {
     user_ticks_max: f64,
     system_ticks_max: f64,
     rss: Gauge,
+    private: Gauge,
     threads: Gauge,
     descriptors: Gauge,
     processes: Gauge,
@@ -46,6 +48,7 @@ pub(crate) struct Server {
     write_bytes: Rate,
     switches: Switches,
     backends: Backends,
+    bounds: Bounds,
     cores: Option<f64>,
     io_hidden: bool,
 }
@@ -88,6 +91,7 @@ impl Server {
         }
         Some(Self {
             backends: Backends::new(located.backend),
+            bounds: Bounds::of(located.pid),
             located,
             start_ticks,
             files: HashMap::new(),
@@ -99,6 +103,7 @@ impl Server {
             user_ticks_max: 0.0,
             system_ticks_max: 0.0,
             rss: Gauge::new("server.memory.rss", "bytes", "/proc/PID/statm"),
+            private: Gauge::new("server.memory.private", "bytes", "/proc/PID/statm"),
             threads: count("server.threads", "/proc/PID/stat"),
             descriptors: count("server.descriptors", "/proc/PID/fd"),
             processes: count("server.processes", "/proc"),
@@ -141,7 +146,10 @@ impl Server {
         self.cores = user.zip(system).map(|(user, system)| user + system);
         let pages = sums.anonymous_pages + sums.shared_pages_max;
         self.rss.put(recorder, pages * self.page);
+        let private = sums.anonymous_pages * self.page;
+        self.private.put(recorder, private);
         self.backends.tell(recorder, &pids);
+        self.bounds.sample(recorder, buffer);
         self.threads.put(recorder, sums.threads);
         self.processes.put(recorder, pids.len() as f64);
         self.read_bytes.put_some(recorder, sums.read_bytes);

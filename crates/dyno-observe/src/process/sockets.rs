@@ -89,8 +89,13 @@ pub(super) struct SocketRow {
 
 /// The socket of this network namespace with these ends.
 pub(super) fn row_of(local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
-    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
-        let text = std::fs::read(path).ok()?;
+    row_in("self", local, peer)
+}
+
+/// The socket of a process's network namespace with these ends.
+pub(super) fn row_in(process: &str, local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
+    ["tcp", "tcp6"].iter().find_map(|file| {
+        let text = std::fs::read(format!("/proc/{process}/net/{file}")).ok()?;
         find_row(&text, plain(local), plain(peer))
     })
 }

@@ -48,7 +48,7 @@ fn described(group: &TableGroup) -> String {
         parts.push("no primary key".to_owned());
     }
     parts.extend(group.analysed.map(|count| match count {
-        0 => "never analysed".to_owned(),
+        0 => "not analysed".to_owned(),
         count if count == group.tables => "analysed".to_owned(),
         count => format!("{count} of {} analysed", group.tables),
     }));

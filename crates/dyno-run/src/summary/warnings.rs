@@ -37,8 +37,8 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     let stall_ms = worker_stall_ns(outcome) as f64 / 1e6;
     if frozen_ms >= WORKER_STALL_MS {
         warnings.push(format!(
-            "The load generator itself stood still for {frozen_ms:.0} ms: its process was stopped, \
-             or the machine was. The target is not to blame for that time."
+            "The load generator itself stood still for {frozen_ms:.0} ms: it had no CPU, or its \
+             process or the machine was stopped. The target is not to blame for that time."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
         // Built-in workloads, whose names are plain, do not block.

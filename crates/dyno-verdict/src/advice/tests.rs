@@ -6,6 +6,7 @@ use crate::samples::{self, Product};
 fn with(product: Product, values: &[(&str, f64)]) -> RunRecord {
     let mut run = samples::closed(&samples::noisy(30, 1_000.0, 0.02, 7), product);
     samples::drop_series(&mut run, "db.");
+    run.settings.clear();
     for (name, value) in values {
         samples::series(&mut run, name, &[*value; 30]);
     }
@@ -148,6 +149,31 @@ fn bounds_that_are_nearly_reached_name_their_settings() {
     let limit = Some(("max_prepared_stmt_count", "100"));
     assert_eq!(mysql(&prepared, limit), ["max_prepared_stmt_count"]);
     assert_eq!(mysql(&prepared, None), [""; 0], "its bound is not known");
+}
+
+#[test]
+fn a_small_redo_log_is_named_by_the_setting_that_the_server_has() {
+    let mysql = |megabytes: f64| {
+        let size = [("db.status.innodb_redo_log_logical_size", megabytes * 1e6)];
+        named(
+            Product::Mysql,
+            &size,
+            Some(("innodb_redo_log_capacity", "8000000")),
+        )
+    };
+    assert_eq!(mysql(6.0), ["innodb_redo_log_capacity"]);
+    assert_eq!(mysql(4.0), [""; 0]);
+    let age = [
+        ("db.status.innodb_checkpoint_age", 7.4e7),
+        ("db.status.innodb_checkpoint_max_age", 8e7),
+    ];
+    let mariadb = Some(("innodb_log_file_size", "100000000"));
+    assert_eq!(
+        named(Product::Mysql, &age, mariadb),
+        ["innodb_log_file_size"]
+    );
+    let other = Some(("innodb_redo_log_capacity", "100000000"));
+    assert_eq!(named(Product::Mysql, &age, other), [""; 0]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
         say("primary key", group.primary_key.map(answer));
     }
     let analysed = group.analysed.map(|count| match count {
-        0 => "never analysed".to_owned(),
+        0 => "not analysed".to_owned(),
         count if count >= group.tables => "analysed".to_owned(),
         count => format!("{count} of {} analysed", group.tables),
     });

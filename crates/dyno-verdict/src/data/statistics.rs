@@ -13,8 +13,8 @@ pub(super) const STATISTICS: Check = Check {
     name: "statistics",
     title: "Whole tables that are scanned, for want of an index or of the optimiser's statistics",
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
-           while a table that the run used has no index or was never analysed, or {1} rows and {2} \
-           times as many as they return or change. Tables without an index, those never analysed \
+           while a table that the run used has no index or is not analysed, or {1} rows and {2} \
+           times as many as they return or change. Tables without an index, those not analysed \
            and those without a primary key are reported in any case. SQLite does not count what it \
            scans.",
     thresholds: &[SCANNED, MANY, FOUND],
@@ -53,7 +53,7 @@ fn statistics(view: &View) -> Made {
         (!labels.is_empty()).then(|| format!("{what}: {}", text::few(&labels, 3)))
     };
     let bare = named("without any index", &|table| table.indexes == Some(0));
-    let unknown = named("never analysed", &|table| table.analysed == Some(0));
+    let unknown = named("not analysed", &|table| table.analysed == Some(0));
     let no_key = named("without a primary key", &|table| {
         table.primary_key == Some(false) && table.indexes != Some(0)
     });

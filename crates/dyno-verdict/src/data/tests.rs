@@ -125,6 +125,51 @@ fn data_that_outgrows_its_cache_is_noticed() {
 }
 
 #[test]
+fn a_purge_that_falls_behind_is_noticed() {
+    let list = |per_s: f64, until: f64| -> Vec<f64> {
+        let lengths = (0..30).map(|second| (f64::from(second) * per_s).min(until));
+        lengths.collect()
+    };
+    let behind = expect("growth", Doubt, |run| {
+        series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
+    });
+    let told = "Purge fell behind: the history list went from 1,300 to 74,100.";
+    assert!(behind.evidence.contains(told), "{}", behind.evidence);
+    assert!(behind.advice.contains("innodb_purge_threads"));
+    // It is known where the size of the data is not.
+    expect("growth", Doubt, |run| {
+        drop_series(run, "data.");
+        series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
+    });
+    for (per_s, until) in [(200.0, 1e6), (2_600.0, 15_000.0)] {
+        expect("growth", Pass, |run| {
+            series(run, "db.innodb.history_list_length", &list(per_s, until));
+        });
+    }
+}
+
+#[test]
+fn memory_that_grows_to_the_end_is_noticed() {
+    let bytes = |per_s: f64, until_s: u32| -> Vec<f64> {
+        let seconds = (0..30).map(|second| f64::from(second.min(until_s)));
+        seconds.map(|second| 4e8 + second * per_s).collect()
+    };
+    let grows = |private: Vec<f64>, cached: f64| {
+        let mut run = samples::good();
+        series(&mut run, "server.memory.private", &private);
+        let filled: Vec<f64> = (0..30).map(|second| f64::from(second) * cached).collect();
+        series(&mut run, "db.status.innodb_buffer_pool_bytes_data", &filled);
+        made(&run, &Context::default(), "growth")
+    };
+    let leak = grows(bytes(2e7, 30), 0.0);
+    assert_eq!(leak.outcome, Doubt, "{}", leak.evidence);
+    assert!(leak.evidence.contains("The server's memory"));
+    assert_eq!(grows(bytes(2e7, 30), 2e7).outcome, Pass, "a cache fills");
+    assert_eq!(grows(bytes(2e7, 14), 0.0).outcome, Pass, "sessions began");
+    assert_eq!(grows(bytes(1e5, 30), 0.0).outcome, Pass);
+}
+
+#[test]
 fn tables_hold_the_rows_that_were_loaded() {
     let count = |found| RowCount {
         table: "sbtest1".to_owned(),
@@ -171,7 +216,7 @@ fn whole_tables_that_are_scanned_are_told() {
         bare.evidence
     );
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
-    let told = "Never analysed: t; without a primary key: t.";
+    let told = "Not analysed: t; without a primary key: t.";
     assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
     // There are indexes, but not the one that the statements need.
     let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
@@ -381,5 +426,6 @@ fn always_the_same_rows_are_told() {
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);
+        series(run, "db.status.table_open_cache_hits", &[3.0; 30]);
     });
 }

@@ -4,6 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 use dyno_core::summary::RunSummary;
 
+use super::company;
 use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
@@ -15,13 +16,16 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     rule: "Doubt if the server counts {0} % and {1} per second less than the client, and has not \
            counted as many by the end of the run either; or so much more than the client's \
            statements, those that failed and the server's count of connections explain; or if \
-           {3} sessions of others or more executed statements on average. Then it says whose \
-           other sessions the server listed. Needs {2} s, and 3 looks at the list of sessions.",
+           {3} sessions of others, or of PostgreSQL's autovacuum, or more were at work on average; \
+           or if the server counts {4} connections or more that are not the run's. Then it says \
+           whose other sessions the server listed. Needs {2} s, and 3 looks at the list of \
+           sessions.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
         COUNTERS_LENGTH,
-        OTHERS_ACTIVE,
+        company::ACTIVE,
+        company::SHORT,
     ],
     make: server_counters,
 };
@@ -46,18 +50,7 @@ const COUNTERS_LENGTH: Threshold = Threshold {
     why: "in less, the vague seconds at either end are most of it",
 };
 
-const OTHERS_ACTIVE: Threshold = Threshold {
-    name: "others' sessions that execute statements",
-    value: 0.5,
-    unit: "sessions on average",
-    why: "what monitoring asks takes milliseconds a second; one session that is busy half of the \
-          time is a load of its own, or a long statement",
-};
-
 const OTHER_SESSIONS: &str = "db.other_sessions";
-const OTHERS_ACTIVE_SERIES: &str = "db.other_sessions_active";
-/// Looks at the list of sessions that tell how busy others were.
-const LOOKS_MIN: usize = 3;
 
 /// What is counted, and the series of it.
 struct Counted {
@@ -73,40 +66,11 @@ fn server_counters(view: &View) -> Made {
     if made.outcome == Outcome::Doubt {
         return made;
     }
-    others_at_work(view, &made.evidence).unwrap_or(made)
+    company::at_work(view, &made.evidence).unwrap_or(made)
 }
 
-/// Sessions of others that execute statements, whatever the counters say: their range is wide where
-/// transactions hold several statements, and a single long statement hardly counts.
-fn others_at_work(view: &View, counted: &str) -> Option<Made> {
-    // Those of the other load generators of this run are others' in the eyes of each.
-    if view.is_shared() {
-        return None;
-    }
-    let looks = view.points(OTHERS_ACTIVE_SERIES);
-    let inside = looks
-        .iter()
-        .filter(|(at_s, _)| (0.0..=view.length_s).contains(at_s));
-    let counts: Vec<f64> = inside.map(|(_, count)| *count).collect();
-    let active = dyno_stats::mean(&counts).filter(|active| *active >= OTHERS_ACTIVE.value)?;
-    (counts.len() >= LOOKS_MIN).then(|| {
-        let whose = view.run.fact("server.other_sessions");
-        let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
-        Made::doubt(
-            format!(
-                "Others' sessions executed {} statements at a time on average of {} looks{whose}. \
-                 {counted}",
-                text::plain(active),
-                counts.len()
-            ),
-            OTHER_CLIENTS,
-        )
-        .with("other sessions at work, mean", active, "count")
-    })
-}
-
-const OTHER_CLIENTS: &str = "Other clients use this server: end those sessions, or take a server \
-                             of the benchmark's own.";
+pub(super) const OTHER_CLIENTS: &str = "Other clients use this server: end those sessions, or take \
+                                        a server for the benchmark alone.";
 
 fn counters(view: &View) -> Made {
     if let Some(reason) = not_comparable(view) {

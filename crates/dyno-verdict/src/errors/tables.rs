@@ -1,5 +1,8 @@
 //! Whether statements touch tables at all, by what the server counts.
 
+#[cfg(test)]
+mod tests;
+
 use crate::text;
 use crate::view::View;
 
@@ -15,6 +18,19 @@ const LOOKS: [&str; 4] = [
     "db.status.qcache_hits",
 ];
 
+/// Each table of a statement is one of these. A full-text search, a count within InnoDB and a value
+/// of a sequence look into no index as the counters above have it, but they open their tables.
+const OPENED: [&str; 2] = [
+    "db.status.table_open_cache_hits",
+    "db.status.table_open_cache_misses",
+];
+/// Servers that count no opened tables count requests for pages.
+const PAGES: [&str; 3] = [
+    "db.status.innodb_buffer_pool_read_requests",
+    "db.status.key_read_requests",
+    "db.status.aria_pagecache_read_requests",
+];
+
 /// Tables of engines that are read from end to end count nothing else than their rows.
 const SCANNED: &str = "db.status.handler_read_rnd_next";
 /// Rows per second that observers read of tables that the server makes for them.
@@ -22,6 +38,12 @@ pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
 
 /// PostgreSQL's scans of the database's own tables and their indexes.
 const SCANS: &str = "db.tables.scans";
+/// Its requests for pages. TABLESAMPLE, a look-up by `ctid` and `nextval` are none of its scans.
+const BLOCKS: [&str; 2] = ["db.database.blks_hit", "db.database.blks_read"];
+const FETCHED: &str = "db.database.tup_fetched";
+/// Pages that a scan or a change of a row requests besides one for each row: the index's levels,
+/// and those of several indexes.
+const BLOCKS_EACH: f64 = 8.0;
 /// Its sessions tell what they did once a second at most, and a sample lies up to another second
 /// back: so much of what they did may be missing.
 const LATE_S: f64 = 2.0;
@@ -44,12 +66,18 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     let looks = match view.postgres() {
         true => {
             let told_s = Some(view.length_s - LATE_S).filter(|told_s| *told_s > 0.0);
-            view.mean(SCANS)? * view.length_s / told_s?
+            let late = view.length_s / told_s?;
+            let scans = view.mean(SCANS)? * late;
+            let blocks = view.mean_sum(&BLOCKS)? * late;
+            let explained = (scans + writes) * BLOCKS_EACH + view.mean(FETCHED)? * late;
+            scans.max(blocks - explained)
         }
         false => {
             view.mean(SCANNED)
                 .filter(|rows| *rows < reads + OBSERVERS_ROWS)?;
-            view.mean_sum(&LOOKS)?
+            let opened = view.mean_sum(&OPENED).map(|opened| opened - writes);
+            let seen = opened.or_else(|| view.mean_sum(&PAGES))?;
+            view.mean_sum(&LOOKS)?.max(seen)
         }
     };
     let share = (reads - looks) / (reads + writes).max(f64::MIN_POSITIVE) * 100.0;

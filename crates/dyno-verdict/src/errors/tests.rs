@@ -139,39 +139,6 @@ fn work_was_done_and_not_too_fast() {
 }
 
 #[test]
-fn statements_that_touch_no_table_are_told() {
-    let untouched = expect("work-done", Doubt, |run| {
-        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
-    });
-    assert!(
-        untouched
-            .evidence
-            .contains("% of the statements touch no table"),
-        "{}",
-        untouched.evidence
-    );
-    // A query cache answers for tables, and engines that are read from end to end count rows.
-    expect("work-done", Pass, |run| {
-        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
-        samples::series(run, "db.status.qcache_hits", &[13_000.0; 30]);
-    });
-    expect("work-done", Pass, |run| {
-        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
-        samples::series(run, "db.status.handler_read_rnd_next", &[9e5; 30]);
-    });
-    let mut postgres = closed(&[1000.0; 20], Product::Postgres);
-    assert_eq!(
-        made(&postgres, &Context::default(), "work-done").outcome,
-        Pass
-    );
-    samples::series(&mut postgres, "db.tables.scans", &[30.0; 20]);
-    assert_eq!(
-        made(&postgres, &Context::default(), "work-done").outcome,
-        Doubt
-    );
-}
-
-#[test]
 fn consistency_needs_the_workloads_own_check() {
     expect("consistency", NotChecked, |_| {});
 }

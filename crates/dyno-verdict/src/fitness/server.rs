@@ -118,33 +118,8 @@ fn statement_logs(known: &Known<'_>) -> Finding {
         number: 37,
         rule: "The server does not write a log line for each statement.",
     };
-    let on = |name: &str| {
-        known
-            .setting(name)
-            .is_some_and(|value| matches!(value, "ON" | "1" | "on"))
-    };
-    let mut logs = Vec::new();
-    if on("general_log") {
-        logs.push("general_log = ON".to_owned());
-    }
-    if on("slow_query_log")
-        && let Some(time) = known.setting("long_query_time")
-        && time.parse::<f64>().is_ok_and(|time| time < 0.001)
-    {
-        logs.push(format!("slow_query_log = ON with long_query_time = {time}"));
-    }
-    if known
-        .setting("log_statement")
-        .is_some_and(|value| value == "all" || value == "mod")
-    {
-        logs.push("log_statement".to_owned());
-    }
-    if known
-        .setting("log_min_duration_statement")
-        .is_some_and(|value| value == "0")
-    {
-        logs.push("log_min_duration_statement = 0".to_owned());
-    }
+    let logs = crate::server::writing(|name| known.setting(name));
+    let logs: Vec<String> = logs.into_iter().map(|(_, told)| told).collect();
     if !logs.is_empty() {
         return rule.doubt(
             format!("Each statement is logged: {}.", logs.join(", ")),

@@ -480,4 +480,15 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     frozen(&[0.5; 30], "as a process that is stopped");
     waits[12..14].fill(0.8);
     frozen(&waits, "while its threads waited for a CPU");
+    let unknown = expect("client-cpu", Doubt, |run| {
+        drop_series(run, "client.worker[");
+        run.events.push(Event {
+            kind: EventKind::Frozen,
+            at_s: 12.2,
+            until_s: Some(13.7),
+            text: String::new(),
+        });
+    });
+    let told = "because it had no CPU or because it was stopped";
+    assert!(unknown.evidence.contains(told), "{}", unknown.evidence);
 }

@@ -272,6 +272,8 @@ const NO_CPU: &str = "Give the generator CPUs of its own (another host, taskset)
                       other-processes for what else runs there.";
 const STOOD_STILL: &str = "Look for what stopped the process or the machine: a debugger, a \
                            snapshot, the host under a virtual machine.";
+const NOT_OBSERVED: &str = "Run it with observers (without --observe off), which tell the two \
+                            apart; look for what else uses the generator's CPUs.";
 const BLOCKS: &str = "If the script blocks (os.execute, FFI calls), give each session a worker: \
                       as many --workers as sessions.";
 /// Waits for a CPU of so much of a worker's time, in percent, explain one long wait.
@@ -315,12 +317,18 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
     }
     // A thread that is stopped waits for no CPU; but for the freezes it waits as much as ever.
     let usual_s = usual_wait(view) * all_s;
+    let observed = !(view.devices("client.worker[", "].run_queue_wait")).is_empty();
     let starved = (waited_meanwhile_s(view, &times) - usual_s) * 2.0 >= all_s;
-    let (why, try_this) = match starved {
-        true => ("while its threads waited for a CPU", NO_CPU),
-        false => (
+    let (why, try_this) = match (observed, starved) {
+        (true, true) => ("while its threads waited for a CPU", NO_CPU),
+        (true, false) => (
             "as a process that is stopped or a machine that is paused does",
             STOOD_STILL,
+        ),
+        (false, _) => (
+            "because it had no CPU or because it was stopped: its threads' waits for a CPU were \
+             not observed",
+            NOT_OBSERVED,
         ),
     };
     // The record holds the times of all of them together.

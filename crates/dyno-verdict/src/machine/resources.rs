@@ -11,8 +11,9 @@ pub(super) const RESOURCES: Check = Check {
     name: "host-resources",
     title: "Steal, cgroup throttling, memory limit and pressure, swap, NUMA, huge pages",
     rule: "Doubt if a hypervisor took {0} % of the CPU time or more, a cgroup throttled {1} % of \
-           the time or more, tasks stood still for memory {2} % of the time or more, or {3} MiB \
-           per second or more went to or came from swap.",
+           the time or more (the generator's or, where its process is known, the server's), \
+           tasks stood still for memory {2} % of the time or more, or {3} MiB per second or more \
+           went to or came from swap.",
     thresholds: &[STEAL, THROTTLED, MEMORY_PRESSURE, SWAP],
     make: resources,
 };
@@ -44,43 +45,39 @@ const SWAP: Threshold = Threshold {
     why: "idle pages leave now and then; what works keeps its pages",
 };
 
+/// The periods of the quota in which the server's process was throttled.
+const OF_SERVER: &str = "server.cgroup.cpu_throttled";
+
+const SERVER: &str = "the server throttled by its cgroup";
+const OF_TIME: &str = "% of the time";
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn resources(view: &View) -> Made {
     let steal = view.mean("host.cpu.steal");
     let throttled = view.mean("host.cgroup.cpu_throttled");
+    let server = view.mean(OF_SERVER);
     let pressure = view.mean("host.pressure.memory.some");
     let swap = view
         .mean_sum(&["host.swap.in", "host.swap.out"])
         .map(|bytes| bytes / MIB);
     let measured = [
         ("steal", steal, "% of the CPU time", &STEAL),
-        (
-            "throttled by the cgroup",
-            throttled,
-            "% of the time",
-            &THROTTLED,
-        ),
-        (
-            "pressure on memory",
-            pressure,
-            "% of the time",
-            &MEMORY_PRESSURE,
-        ),
+        ("throttled by the cgroup", throttled, OF_TIME, &THROTTLED),
+        (SERVER, server, OF_TIME, &THROTTLED),
+        ("pressure on memory", pressure, OF_TIME, &MEMORY_PRESSURE),
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
         return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
     }
-    let mut outcome = Outcome::Pass;
-    let mut seen = Vec::new();
-    for (name, value, unit, bound) in measured {
-        let Some(value) = value else { continue };
-        seen.push(format!("{name} {} {unit}", text::plain(value)));
-        if value >= bound.value {
-            outcome = Outcome::Doubt;
-        }
-    }
+    let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
+    let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
+    let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
+    let told = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
+        value.map(|value| format!("{name} {} {unit}", text::plain(value)))
+    };
+    let mut seen: Vec<String> = measured.iter().filter_map(told).collect();
     seen.extend(said(view));
     Made::of(
         outcome,
@@ -90,10 +87,7 @@ fn resources(view: &View) -> Made {
                 reaches(steal, &STEAL),
                 "Take a virtual machine with CPUs of its own: its host gave them to others.",
             ),
-            (
-                reaches(throttled, &THROTTLED),
-                "Give the cgroup a larger CPU quota, or none.",
-            ),
+            (quota, "Give the cgroup a larger CPU quota, or none."),
             (
                 reaches(pressure, &MEMORY_PRESSURE) || reaches(swap, &SWAP),
                 "Take more memory, or a smaller cache of the server.",
@@ -101,11 +95,12 @@ fn resources(view: &View) -> Made {
         ]),
     )
     .naming(reaches(steal, &STEAL).then_some(Cause::Steal))
-    .naming(reaches(throttled, &THROTTLED).then_some(Cause::Throttled))
+    .naming(quota.then_some(Cause::Throttled))
     .naming(reaches(pressure, &MEMORY_PRESSURE).then_some(Cause::MemoryPressure))
     .naming(reaches(swap, &SWAP).then_some(Cause::Swap))
     .with_some("steal", steal, "percent")
     .with_some("throttled by the cgroup", throttled, "percent of the time")
+    .with_some(SERVER, server, "percent of the time")
     .with_some("pressure on memory", pressure, "percent of the time")
     .with_some("swap", swap, "MiB per second")
 }

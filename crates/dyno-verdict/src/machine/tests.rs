@@ -30,6 +30,7 @@ fn what_the_host_withheld_is_noticed() {
     for (name, value) in [
         ("host.cpu.steal", 25.0),
         ("host.cgroup.cpu_throttled", 30.0),
+        ("server.cgroup.cpu_throttled", 90.0),
         ("host.pressure.memory.some", 40.0),
         ("host.swap.out", 5e6),
     ] {
@@ -142,6 +143,16 @@ fn a_network_that_loses_is_noticed() {
     });
     expect("network", Doubt, |run| {
         series(run, "host.network[lo].rx_drops", &[50.0; 30])
+    });
+    // The generator's own end of it is clean.
+    let there = expect("network", Doubt, |run| {
+        series(run, "server.tcp.retransmits", &[12.0; 30]);
+        series(run, "server.tcp.out_segments", &[100.0; 30]);
+    });
+    let told = "at the server's end 12 % of the segments were sent again";
+    assert!(there.evidence.contains(told), "{}", there.evidence);
+    expect("network", Doubt, |run| {
+        series(run, "server.network[eth0].tx_drops", &[50.0; 30]);
     });
     expect("network", NotChecked, |run| {
         drop_series(run, "host.tcp");

@@ -210,6 +210,8 @@ fn mysql(run: &mut RunRecord, rates: &[f64]) {
         ("db.status.innodb_buffer_pool_pages_flushed", of(0.8)),
         ("db.status.innodb_rows_read", of(400.0)),
         ("db.status.handler_read_key", of(20.0)),
+        ("db.status.table_open_cache_hits", of(statements)),
+        ("db.status.table_open_cache_misses", flat(0.0)),
         ("db.status.handler_read_rnd_next", flat(900.0)),
         ("db.status.qcache_hits", flat(0.0)),
     ] {
@@ -242,6 +244,7 @@ fn postgres(run: &mut RunRecord, rates: &[f64]) {
         ("db.database.temp_files", flat(0.0)),
         ("db.database.size", flat(9e7)),
         ("db.database.tup_returned", of(400.0)),
+        ("db.database.tup_fetched", of(150.0)),
         ("db.tables.scans", of(20.0)),
         ("db.wal.bytes", of(6_000.0)),
     ] {

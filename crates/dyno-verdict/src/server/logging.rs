@@ -1,6 +1,9 @@
 //! Check 37: logs that hold every statement.
 
-use crate::check::{Check, Made};
+#[cfg(test)]
+mod tests;
+
+use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -8,18 +11,46 @@ pub(super) const LOGS: Check = Check {
     number: 37,
     name: "statement-logs",
     title: "Logs that the server writes every statement to",
-    rule: "Doubt if a setting has the server write each statement, or each that changes something, \
-           into a log: the general log, a log of slow statements from 0 s on, an audit log, \
-           PostgreSQL's log_statement, log_duration and log_min_duration_statement.",
-    thresholds: &[],
+    rule: "Doubt if settings have the server write {0} % of the statements or more, or of those \
+           that change something, into a log: the general log, the log of slow statements (as \
+           its counter says, where that is observed), an audit log, PostgreSQL's log_statement, \
+           log_duration, log_min_duration_statement, samples of statements and transactions, \
+           statistics and trees of its parser, planner and executor, auto_explain, pgaudit. Not \
+           if what a server logs goes nowhere.",
+    thresholds: &[WRITTEN],
     make: logs,
 };
 
-/// A setting, what else must be on, and which of its values write every statement.
+const WRITTEN: Threshold = Threshold {
+    name: "statements written into a log",
+    value: 10.0,
+    unit: "percent",
+    why: "a statement that is written takes a lock and some hundred bytes; of fewer neither shows \
+          in the mean",
+};
+
+/// A setting's value, lower case.
+type Is = fn(&str) -> bool;
+
+/// A setting, which of its values write every statement, and what others must be for that, where
+/// the server has them.
 struct Log {
     setting: &'static str,
-    beside: Option<&'static str>,
-    writes: fn(&str) -> bool,
+    writes: Is,
+    needs: &'static [(&'static str, Is)],
+    /// One that belongs into the sentence.
+    with: Option<&'static str>,
+}
+
+impl Log {
+    const fn of(setting: &'static str, writes: Is, needs: &'static [(&'static str, Is)]) -> Self {
+        Self {
+            setting,
+            writes,
+            needs,
+            with: None,
+        }
+    }
 }
 
 fn is_on(value: &str) -> bool {
@@ -32,58 +63,137 @@ fn is_nothing(value: &str) -> bool {
     digits.parse().is_ok_and(|limit: f64| limit == 0.0)
 }
 
-const LOGGING: [Log; 10] = [
-    Log {
-        setting: "general_log",
-        beside: None,
-        writes: is_on,
-    },
-    Log {
-        setting: "long_query_time",
-        beside: Some("slow_query_log"),
-        writes: is_nothing,
-    },
-    Log {
-        setting: "server_audit_logging",
-        beside: None,
-        writes: is_on,
-    },
-    Log {
-        setting: "audit_log_policy",
-        beside: None,
-        writes: |value| value == "all" || value == "queries",
-    },
-    Log {
-        setting: "log_statement",
-        beside: None,
-        writes: |value| value == "all" || value == "mod",
-    },
-    Log {
-        setting: "log_min_duration_statement",
-        beside: None,
-        writes: is_nothing,
-    },
-    Log {
-        setting: "log_duration",
-        beside: None,
-        writes: is_on,
-    },
-    Log {
-        setting: "auto_explain.log_min_duration",
-        beside: None,
-        writes: is_nothing,
-    },
-    Log {
-        setting: "log_statement_stats",
-        beside: None,
-        writes: is_on,
-    },
-    Log {
-        setting: "pgaudit.log",
-        beside: None,
-        writes: |value| !value.is_empty() && value != "none",
-    },
+/// A share, 0 to 1, of statements or transactions.
+fn is_much(value: &str) -> bool {
+    let share = value.parse::<f64>();
+    share.is_ok_and(|share| share * 100.0 >= WRITTEN.value)
+}
+
+/// One in so many statements.
+fn is_often(value: &str) -> bool {
+    let each = value.parse::<f64>();
+    each.is_ok_and(|each| each * WRITTEN.value <= 100.0)
+}
+
+/// `NONE` wins where it is one of several.
+fn goes_somewhere(value: &str) -> bool {
+    !value.split(',').any(|place| place.trim() == "none")
+}
+
+/// MariaDB's filter of slow statements lets those of any plan pass if it is empty or holds all, as
+/// it does by default.
+fn lets_all_pass(value: &str) -> bool {
+    value.is_empty()
+        || ["filesort", "full_scan", "tmp_table"]
+            .iter()
+            .all(|plan| value.contains(plan))
+}
+
+/// Without a list of events it is all of them.
+fn audits_statements(value: &str) -> bool {
+    let events = ["query", "query_dml", "query_dml_no_select", "table"];
+    value.is_empty() || value.split(',').any(|event| events.contains(&event.trim()))
+}
+
+const SLOW_LOG: &str = "slow_query_log";
+const OUTPUT: (&str, Is) = ("log_output", goes_somewhere);
+/// The level LOG is above ERROR: only these leave it out.
+const LEVEL: (&str, Is) = ("log_min_messages", |it| it != "fatal" && it != "panic");
+const DESTINATION: (&str, Is) = ("log_destination", |it| !it.is_empty());
+const POSTGRES: &[(&str, Is)] = &[LEVEL, DESTINATION];
+const SLOW: &[(&str, Is)] = &[
+    OUTPUT,
+    ("log_slow_rate_limit", is_often),
+    ("log_slow_filter", lets_all_pass),
 ];
+
+const LOGGING: [Log; 20] = [
+    Log::of("general_log", is_on, &[OUTPUT]),
+    Log {
+        setting: SLOW_LOG,
+        writes: is_on,
+        needs: &[
+            OUTPUT,
+            ("long_query_time", is_nothing),
+            ("min_examined_row_limit", is_nothing),
+            ("log_slow_rate_limit", is_often),
+            ("log_slow_filter", lets_all_pass),
+        ],
+        with: Some("long_query_time"),
+    },
+    Log::of(
+        "server_audit_logging",
+        is_on,
+        &[("server_audit_events", audits_statements)],
+    ),
+    Log::of("audit_log_policy", |it| it == "all" || it == "queries", &[]),
+    Log::of("log_statement", |it| it == "all" || it == "mod", POSTGRES),
+    Log::of("log_min_duration_statement", is_nothing, POSTGRES),
+    Log::of("log_duration", is_on, POSTGRES),
+    Log::of(
+        "log_min_duration_sample",
+        is_nothing,
+        &[LEVEL, DESTINATION, ("log_statement_sample_rate", is_much)],
+    ),
+    Log::of("log_transaction_sample_rate", is_much, POSTGRES),
+    Log::of("log_statement_stats", is_on, POSTGRES),
+    Log::of("log_parser_stats", is_on, POSTGRES),
+    Log::of("log_planner_stats", is_on, POSTGRES),
+    Log::of("log_executor_stats", is_on, POSTGRES),
+    Log::of("debug_print_raw_parse", is_on, POSTGRES),
+    Log::of("debug_print_parse", is_on, POSTGRES),
+    Log::of("debug_print_rewritten", is_on, POSTGRES),
+    Log::of("debug_print_plan", is_on, POSTGRES),
+    // Each message of the extended protocol is one of level DEBUG2.
+    Log::of(
+        "log_min_messages",
+        |it| ["debug5", "debug4", "debug3", "debug2", "debug"].contains(&it),
+        &[DESTINATION],
+    ),
+    Log::of(
+        "auto_explain.log_min_duration",
+        is_nothing,
+        &[LEVEL, DESTINATION, ("auto_explain.sample_rate", is_much)],
+    ),
+    Log::of("pgaudit.log", |it| !it.is_empty() && it != "none", POSTGRES),
+];
+
+/// The settings that have each statement written, by what the server says of them.
+pub(crate) fn writing<'a>(
+    setting: impl Fn(&str) -> Option<&'a str>,
+) -> Vec<(&'static str, String)> {
+    let is = |name: &str, is: Is| {
+        let value = setting(name).map(|value| value.trim().to_ascii_lowercase());
+        value.map(|value| is(&value))
+    };
+    let writes = |log: &&Log| {
+        let mut needs = log.needs.iter();
+        is(log.setting, log.writes) == Some(true)
+            && needs.all(|(name, holds)| is(name, *holds) != Some(false))
+    };
+    let named = |log: &Log| {
+        let value = |name: &str| format!("{name} = {}", setting(name).unwrap_or_default());
+        let told = match log.with {
+            None => value(log.setting),
+            Some(with) => format!("{} with {}", value(log.setting), value(with)),
+        };
+        (log.setting, told)
+    };
+    LOGGING.iter().filter(writes).map(named).collect()
+}
+
+/// Statements that the server counted as slow, in percent, where it writes those: also because they
+/// used no index. The counter moves too where they are written nowhere.
+fn slow(view: &View) -> Option<f64> {
+    let setting = |name: &str| view.run.setting(name).map(str::to_ascii_lowercase);
+    let is = |name: &str, is: Is| setting(name).map(|value| is(value.trim()));
+    let mut needs = SLOW.iter();
+    let written = is(SLOW_LOG, is_on) == Some(true)
+        && needs.all(|(name, holds)| is(name, *holds) != Some(false));
+    let slow = view.mean("db.status.slow_queries").filter(|_| written)?;
+    let all = view.mean("db.status.questions").filter(|all| *all > 0.0)?;
+    Some(slow / all * 100.0)
+}
 
 fn logs(view: &View) -> Made {
     if view.embedded() || view.family().is_none() {
@@ -92,22 +202,17 @@ fn logs(view: &View) -> Made {
     if view.run.settings.is_empty() {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
     }
-    let value = |name: &str| view.run.setting(name).map(str::to_ascii_lowercase);
-    let writing: Vec<String> = LOGGING
-        .iter()
-        .filter(|log| value(log.setting).is_some_and(|value| (log.writes)(value.trim())))
-        .filter(|log| {
-            log.beside
-                .is_none_or(|name| value(name).is_some_and(|it| is_on(&it)))
-        })
-        .map(|log| {
-            let value = view.run.setting(log.setting).unwrap_or_default();
-            match log.beside {
-                None => format!("{} = {value}", log.setting),
-                Some(beside) => format!("{beside} = ON with {} = {value}", log.setting),
-            }
-        })
-        .collect();
+    let mut writing = writing(|name| view.run.setting(name));
+    if let Some(share) = slow(view).filter(|share| *share >= WRITTEN.value)
+        && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
+    {
+        let told = format!(
+            "{SLOW_LOG} = ON, which takes {} % of the statements (Slow_queries)",
+            text::plain(share.min(100.0))
+        );
+        writing.push((SLOW_LOG, told));
+    }
+    let writing: Vec<String> = writing.into_iter().map(|(_, told)| told).collect();
     match writing.is_empty() {
         true => Made::pass("The server writes no log of every statement."),
         false => Made::doubt(

@@ -319,39 +319,21 @@ fn replicas_keep_up() {
 }
 
 #[test]
-fn logs_of_every_statement_are_told() {
-    expect("statement-logs", Pass, |_| {});
-    for (settings, told) in [
-        (&[("general_log", "ON")][..], "general_log = ON"),
-        (
-            &[("slow_query_log", "ON"), ("long_query_time", "0.000000")],
-            "slow_query_log = ON with long_query_time = 0.000000",
-        ),
-        (&[("log_statement", "all")], "log_statement = all"),
-        (
-            &[("log_min_duration_statement", "0")],
-            "log_min_duration_statement = 0",
-        ),
-    ] {
-        let found = expect("statement-logs", Doubt, |run| {
-            for (name, value) in settings {
-                setting(run, name, value);
-            }
-        });
-        assert!(found.evidence.contains(told), "{}", found.evidence);
-    }
-    expect("statement-logs", Pass, |run| {
-        setting(run, "slow_query_log", "ON");
-        setting(run, "long_query_time", "10.000000");
-        setting(run, "log_min_duration_statement", "-1");
-        setting(run, "log_statement", "ddl");
-        setting(run, "general_log", "OFF");
+fn a_connection_for_each_event_is_told() {
+    let found = expect("restarts", Doubt, |run| {
+        series(run, "db.status.connections", &[1_000.0; 30])
     });
-    // What is not written anywhere costs nothing.
-    expect("statement-logs", Pass, |run| {
-        setting(run, "long_query_time", "0")
+    let told = "The server counted 1,000 new connections per second, 0.98";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    expect("restarts", Pass, |run| {
+        series(run, "db.status.connections", &[2.0; 30])
     });
-    expect("statement-logs", NotChecked, |run| run.settings.clear());
+    // All sessions began at once.
+    expect("restarts", Pass, |run| {
+        let mut begun = [0.0; 30];
+        begun[0] = 64_000.0;
+        series(run, "db.status.connections", &begun);
+    });
 }
 
 #[test]

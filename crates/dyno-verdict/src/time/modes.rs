@@ -143,16 +143,26 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
         (None, "event") => sessions(view, split),
         _ => None,
     };
+    let locks = locks(view, per_s * apart_ms / 1e3).filter(|_| pause.is_none());
     let others = match operations {
         0 | 1 => String::new(),
         2 => "; so does another operation".to_owned(),
         many => format!("; so do {} other operations", many - 1),
     };
     let of_sessions = sessions.as_ref().is_some_and(|(_, endpoint)| !endpoint);
+    let of_sessions = of_sessions && locks.is_none();
     let sessions = sessions.map(|(words, _)| words);
-    let whose = [explained.as_ref(), pause.as_ref(), sessions.as_ref()];
-    let whose = whose.into_iter().flatten().next();
-    let whose = whose.map_or_else(String::new, |whose| format!(": {whose}"));
+    let cause = explained.as_ref().or(pause.as_ref());
+    let whose: Vec<&str> = match cause {
+        Some(cause) => vec![cause],
+        None => (sessions.iter().chain(&locks))
+            .map(String::as_str)
+            .collect(),
+    };
+    let whose = match whose.is_empty() {
+        true => String::new(),
+        false => format!(": {}", whose.join("; ")),
+    };
     Made::of(
         match explained {
             Some(_) => Outcome::Pass,
@@ -166,13 +176,17 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
             text::plain(split.share * 100.0),
             text::ms(split.slow_ms)
         ),
-        match (&pause, &sessions) {
-            (Some(_), _) => DELAYED,
-            (None, Some(_)) => {
+        match (&pause, &locks, &sessions) {
+            (Some(_), ..) => DELAYED,
+            (None, Some(_), _) => {
+                "Look at who holds the rows that the slow ones wait for: a session with another \
+                 isolation level, a transaction that stays open, few hot rows."
+            }
+            (None, None, Some(_)) => {
                 "Look at what these sessions have in common: the endpoint that they are connected \
                  to, a replica behind a proxy, a pool."
             }
-            (None, None) => {
+            (None, None, None) => {
                 "Name the kinds of work in the script (dyno.operation), so that each has latencies \
                  of its own; look at locks, plans and pages read from disk of the slow ones."
             }
@@ -264,6 +278,27 @@ fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
                 many => format!("{many} pauses"),
             },
             text::rate(counted)
+        )
+    })
+}
+
+/// Whether sessions waited for locks as long as the slow events took longer, in sessions at a time:
+/// in words.
+fn locks(view: &View, longer: f64) -> Option<String> {
+    /// Of that time: a look at the sessions once a second misses a part.
+    const PART: f64 = 0.5;
+    // The time in which statements waited for rows, per second; or looks at the sessions.
+    let waiting = [
+        "db.status.innodb_row_lock_time",
+        "db.sessions[lock]",
+        "db.backends.waiting",
+    ];
+    let waiting = waiting.iter().find_map(|name| view.mean(name))?;
+    (waiting > 0.0 && waiting >= longer * PART).then(|| {
+        format!(
+            "{} sessions waited for locks at a time on average, and the slow ones took longer by \
+             as much",
+            text::plain(waiting)
         )
     })
 }

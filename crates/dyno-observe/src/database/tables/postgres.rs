@@ -213,6 +213,14 @@ fn locked(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 
+/// Whether the planner has statistics of a table. Since when it was analysed says nothing: they may
+/// have been deleted since, or it was empty then. Those of a table with row security are hidden.
+const ANALYSED: &str = "c.reltuples <> -1 AND EXISTS (SELECT FROM pg_catalog.pg_stats p \
+                        WHERE p.schemaname = n.nspname AND p.tablename = c.relname) \
+                        OR coalesce(s.n_live_tup, 0) = 0 AND c.reltuples <= 0 \
+                        OR c.relrowsecurity AND greatest(s.last_analyze, s.last_autoanalyze) \
+                        IS NOT NULL";
+
 /// One row for each table.
 fn heads(wanted: &str) -> String {
     format!(
@@ -222,9 +230,7 @@ fn heads(wanted: &str) -> String {
          (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), \
          EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary), \
          CASE WHEN c.relkind IN ('r', 'm') THEN \
-         s.last_analyze IS NOT NULL OR s.last_autoanalyze IS NOT NULL OR EXISTS (\
-         SELECT FROM pg_catalog.pg_stats p WHERE p.schemaname = n.nspname \
-         AND p.tablename = c.relname) OR coalesce(s.n_live_tup, 0) = 0 END, \
+         {ANALYSED} END, \
          to_char(greatest(s.last_analyze, s.last_autoanalyze) AT TIME ZONE 'UTC', \
          'YYYY-MM-DD HH24:MI:SS'), \
          n.nspname || '.' || c.relname \

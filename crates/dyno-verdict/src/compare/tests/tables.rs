@@ -113,7 +113,7 @@ fn statistics_count_where_both_sides_tell() {
     let other = sides(&[on(4, INNODB, 1)], &[never.clone()]);
     assert_eq!(
         told(&other),
-        ["table sbtest1..sbtest4 statistics: analysed → never analysed"]
+        ["table sbtest1..sbtest4 statistics: analysed → not analysed"]
     );
     let mut silent = on(4, INNODB, 1);
     silent.facts.retain(|fact| !fact.name.ends_with("analysed"));

@@ -89,6 +89,14 @@ pub(super) const SIGNS: [Sign; 34] = [
         "the cgroup's quota of CPU time was used up",
     ),
     (
+        "server.cgroup.cpu_throttled",
+        5.0,
+        2.0,
+        Unit::Percent,
+        Cause::Throttled,
+        "the quota of CPU time of the server's cgroup was used up",
+    ),
+    (
         "host.others.cpu",
         0.3,
         2.0,
@@ -216,14 +224,7 @@ pub(super) const SIGNS: [Sign; 34] = [
         Cause::Checkpoint,
         "a checkpoint was requested",
     ),
-    (
-        "db.checkpointer.timed",
-        0.01,
-        3.0,
-        Unit::Whether,
-        Cause::Checkpoint,
-        "a checkpoint was due",
-    ),
+    // The counter of timed checkpoints also counts those that are skipped: what is written tells.
     (
         "db.checkpointer.buffers_written",
         50.0,

@@ -70,6 +70,21 @@ fn half_of_the_events_that_are_slower_are_named_with_their_share() {
 }
 
 #[test]
+fn lock_waits_as_long_as_the_slow_events_are_named() {
+    let of = |waiting: f64| {
+        of(&[(0.3, 0.5), (20.3, 0.5)], |run| {
+            series(run, "db.status.innodb_row_lock_time", &[waiting; 30]);
+        })
+    };
+    let (long, short) = (of(1e3), of(0.01));
+    assert_eq!((long.outcome, short.outcome), (Doubt, Doubt));
+    let told = "sessions waited for locks at a time on average";
+    assert!(long.evidence.contains(told), "{}", long.evidence);
+    assert!(long.advice.contains("isolation level"), "{}", long.advice);
+    assert!(!short.evidence.contains("locks"), "{}", short.evidence);
+}
+
+#[test]
 fn what_as_many_events_do_explains_their_mode() {
     let modes = [(0.3, 0.7), (20.3, 0.3)];
     let writing = of(&modes, |run| {

@@ -1,0 +1,57 @@
+//! What bounds the server's process: its control group, and the network that it has apart from
+//! this process's.
+
+use crate::host::{Cgroup, Network};
+use crate::sink::SampleBuffer;
+use crate::text::{KeptFile, of_process};
+
+pub(super) struct Bounds {
+    cgroup: Option<Cgroup>,
+    network: Option<Namespace>,
+}
+
+/// The network of another namespace: a container's.
+struct Namespace {
+    network: Network,
+    dev: KeptFile,
+    snmp: KeptFile,
+}
+
+impl Bounds {
+    pub(super) fn of(pid: i32) -> Self {
+        Self {
+            cgroup: Cgroup::of(&pid.to_string(), "server.cgroup"),
+            network: Namespace::of(pid),
+        }
+    }
+
+    pub(super) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
+        if let Some(cgroup) = &mut self.cgroup {
+            cgroup.sample(recorder, buffer);
+        }
+        if let Some(there) = &mut self.network {
+            if let Ok(text) = there.dev.read(buffer) {
+                there.network.dev(recorder, text);
+            }
+            if let Ok(text) = there.snmp.read(buffer) {
+                there.network.snmp(recorder, text);
+            }
+        }
+    }
+}
+
+impl Namespace {
+    /// `None` where it is this process's own, or cannot be known.
+    fn of(pid: i32) -> Option<Self> {
+        let own = std::fs::read_link("/proc/self/ns/net").ok()?;
+        let theirs = std::fs::read_link(of_process(pid, "ns/net")).ok()?;
+        if own == theirs {
+            return None;
+        }
+        Some(Self {
+            network: Network::new("server"),
+            dev: KeptFile::find(of_process(pid, "net/dev"))?,
+            snmp: KeptFile::find(of_process(pid, "net/snmp"))?,
+        })
+    }
+}

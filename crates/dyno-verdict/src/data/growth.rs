@@ -1,0 +1,276 @@
+//! Check 20: what grew during the run, and would go on growing.
+
+use dyno_core::finding::Outcome;
+
+use super::{SIZES, cache};
+use crate::check::{Check, Made, Threshold, advice};
+use crate::text;
+use crate::view::View;
+
+pub(super) const GROWTH: Check = Check {
+    number: 20,
+    name: "growth",
+    title: "Growth of the data, of old versions of rows and of the server's memory during the run",
+    rule: "Doubt if the data outgrew the server's cache, or grew by {0} % or more and by {1} GiB \
+           or more, within the measurement; if InnoDB's history list grew by {2} or more, and was \
+           still growing at the end; or if the server's memory, without its caches, grew by {3} % \
+           or more and by {4} MiB or more in the second half, to the end.",
+    thresholds: &[DATA, DATA_GIB, HISTORY, MEMORY, MEMORY_MIB],
+    make: growth,
+};
+
+const DATA: Threshold = Threshold {
+    name: "growth",
+    value: 20.0,
+    unit: "percent",
+    why: "a fifth more data is a fifth less of it in the cache",
+};
+const DATA_GIB: Threshold = Threshold {
+    name: "growth in bytes",
+    value: 1.0,
+    unit: "GiB",
+    why: "small tables grow by leaps, for files grow by whole extents",
+};
+const HISTORY: Threshold = Threshold {
+    name: "growth of the history list",
+    value: 10_000.0,
+    unit: "transactions",
+    why: "a purge that keeps up with 12,000 updates per second leaves 6,000 at most; what it has \
+          yet to do is work of the run, and reads pass by the old versions",
+};
+const MEMORY: Threshold = Threshold {
+    name: "growth of the server's memory",
+    value: 10.0,
+    unit: "percent",
+    why: "ten such runs double it",
+};
+const MEMORY_MIB: Threshold = Threshold {
+    name: "growth of the server's memory in bytes",
+    value: 128.0,
+    unit: "MiB",
+    why: "buffers of sessions and plans are made when they are first used",
+};
+
+const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+const MIB: f64 = 1024.0 * 1024.0;
+/// Samples that tell a growth from a leap.
+const SAMPLES_MIN: usize = 8;
+/// The last quarter has at least this share of the second half's growth.
+const STILL: f64 = 0.25;
+
+const HISTORY_LENGTH: &str = "db.innodb.history_list_length";
+/// What a server has of memory for itself, in all its processes.
+const PRIVATE: &str = "server.memory.private";
+/// Caches in that memory, and the bytes of a unit. They fill up to a bound.
+const CACHES: [(&str, f64); 4] = [
+    ("db.status.innodb_buffer_pool_bytes_data", 1.0),
+    ("db.status.key_blocks_used", 1024.0),
+    ("db.status.aria_pagecache_blocks_used", 8192.0),
+    ("db.rocksdb.block_cache_usage", 1.0),
+];
+
+/// What was found of one thing that grows.
+struct Grown {
+    told: String,
+    is_much: bool,
+    first: f64,
+    last: f64,
+}
+
+fn growth(view: &View) -> Made {
+    let data = data(view);
+    let (history, memory) = (history(view), memory(view));
+    let much = |grown: &Option<Grown>| grown.as_ref().is_some_and(|grown| grown.is_much);
+    let (of_data, of_history, of_memory) = (
+        data.as_ref().is_ok_and(|data| data.is_much),
+        much(&history),
+        much(&memory),
+    );
+    let told = |grown: &Option<Grown>| {
+        let grown = grown.as_ref().filter(|grown| grown.is_much)?;
+        Some(grown.told.clone())
+    };
+    let rest: Vec<String> = [told(&history), told(&memory)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let evidence = match (&data, rest.is_empty()) {
+        (Err(why), true) => return Made::not_checked(why.clone()),
+        (Err(_), false) => rest.join(" "),
+        (Ok(data), true) => data.told.clone(),
+        (Ok(data), false) => format!("{} {}", data.told, rest.join(" ")),
+    };
+    let outcome = match of_data || of_history || of_memory {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
+    };
+    let made = Made::of(
+        outcome,
+        evidence,
+        &advice(&[
+            (
+                of_data,
+                "Measure on data that is large to begin with, or for a shorter time, and start \
+                 each run from the same data.",
+            ),
+            (
+                of_history,
+                "Let purge keep up (innodb_purge_threads, no transaction that stays open), offer \
+                 less, or measure until the list stays as long as it is.",
+            ),
+            (
+                of_memory,
+                "Look for what the server keeps: prepared statements that nobody closes, \
+                 temporary tables, a leak; a longer run ends without memory.",
+            ),
+        ]),
+    );
+    let ends = |made: Made, grown: Option<&Grown>, names: [&str; 2], unit: &str| {
+        let first = grown.map(|grown| grown.first);
+        let last = grown.map(|grown| grown.last);
+        made.with_some(names[0], first, unit)
+            .with_some(names[1], last, unit)
+    };
+    let data = data.as_ref().ok();
+    let percent = data.map(|data| (data.last / data.first - 1.0) * 100.0);
+    let made = ends(made, data, ["at the start", "at the end"], "bytes");
+    let made = made.with_some("growth", percent, "percent");
+    let names = ["history list at the start", "history list at the end"];
+    let made = ends(made, history.as_ref(), names, "transactions");
+    let names = [
+        "server's memory in the middle",
+        "server's memory at the end",
+    ];
+    ends(made, memory.as_ref(), names, "bytes")
+}
+
+/// Of the data, or why that is not known.
+fn data(view: &View) -> Result<Grown, String> {
+    let found = SIZES
+        .iter()
+        .find_map(|name| Some((name, view.ends(name)?, view.values(name).len())));
+    let Some((name, (first, last), samples)) = found else {
+        return Err(format!("{}.", view.why_not("data")));
+    };
+    if samples < 2 || first <= 0.0 {
+        return Err("The data's size was sampled once: the run is too short.".to_owned());
+    }
+    let grown = (last / first - 1.0) * 100.0;
+    let cache = cache::cache_bytes(view);
+    let outgrew = cache.is_some_and(|cache| first <= cache && last > cache);
+    let much = grown >= DATA.value && last - first >= DATA_GIB.value * GIB;
+    let out_of_cache = match outgrew {
+        true => " and out of the server's cache",
+        false => "",
+    };
+    let told = format!(
+        "The data went from {} to {} ({} %){out_of_cache} ({name}).",
+        text::bytes(first),
+        text::bytes(last),
+        text::signed(grown)
+    );
+    Ok(Grown {
+        told,
+        is_much: outgrew || much,
+        first,
+        last,
+    })
+}
+
+/// Of InnoDB's list of transactions that purge has yet to clean up after.
+fn history(view: &View) -> Option<Grown> {
+    let quarters = Quarters::of(&view.points(HISTORY_LENGTH), view.length_s)?;
+    let (first, last) = (quarters.first, quarters.last);
+    Some(Grown {
+        told: format!(
+            "Purge fell behind: the history list went from {} to {}.",
+            text::count(first as u64),
+            text::count(last as u64)
+        ),
+        is_much: last - first >= HISTORY.value && quarters.still_grows(),
+        first,
+        last,
+    })
+}
+
+/// Of the server's memory beyond its caches.
+fn memory(view: &View) -> Option<Grown> {
+    let caches: Vec<(Vec<(f64, f64)>, f64)> = CACHES
+        .iter()
+        .map(|(name, unit)| (view.points(name), *unit))
+        .collect();
+    // The caches are read at other moments of the same second.
+    let cached = |at_s: f64| -> f64 {
+        let last = |points: &[(f64, f64)]| {
+            let before = points.partition_point(|(at, _)| *at <= at_s + 1.0);
+            points[..before].last().map_or(0.0, |(_, value)| *value)
+        };
+        caches
+            .iter()
+            .map(|(points, unit)| last(points) * unit)
+            .sum()
+    };
+    let points = view.points(PRIVATE);
+    let own = points
+        .iter()
+        .map(|(at_s, bytes)| (*at_s, bytes - cached(*at_s)));
+    let own: Vec<(f64, f64)> = own.collect();
+    let quarters = Quarters::of(&own, view.length_s)?;
+    // What a server makes for its sessions is there by the middle.
+    let (first, last) = (quarters.middle, quarters.last);
+    let grown = last - first;
+    let all = points.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max);
+    let is_much = grown >= MEMORY_MIB.value * MIB
+        && grown / (all - grown).max(1.0) * 100.0 >= MEMORY.value
+        && quarters.still_grows();
+    Some(Grown {
+        told: format!(
+            "The server's memory, without its caches, grew by {} in the second half, to {} in all.",
+            text::bytes(grown),
+            text::bytes(all)
+        ),
+        is_much,
+        first,
+        last,
+    })
+}
+
+/// A state at four moments of the measurement: single samples would be chance.
+struct Quarters {
+    first: f64,
+    middle: f64,
+    late: f64,
+    last: f64,
+}
+
+impl Quarters {
+    fn of(points: &[(f64, f64)], length_s: f64) -> Option<Self> {
+        let values: Vec<f64> = points
+            .iter()
+            .filter(|(at_s, _)| (0.0..=length_s + 1.0).contains(at_s))
+            .map(|(_, value)| *value)
+            .collect();
+        if values.len() < SAMPLES_MIN {
+            return None;
+        }
+        let around = values.len() / 8;
+        let at = |place: usize| {
+            let from = place.saturating_sub(around / 2 + 1);
+            let to = (place + around / 2 + 1).min(values.len());
+            dyno_stats::median(&values[from..to])
+        };
+        Some(Self {
+            first: at(0)?,
+            middle: at(values.len() / 2)?,
+            late: at(values.len() * 3 / 4)?,
+            last: at(values.len())?,
+        })
+    }
+
+    /// Whether it grew in both quarters of the second half.
+    fn still_grows(&self) -> bool {
+        let grown = self.last - self.middle;
+        let part = grown * STILL;
+        grown > 0.0 && self.late - self.middle >= part && self.last - self.late >= part
+    }
+}

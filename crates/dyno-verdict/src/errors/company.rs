@@ -1,0 +1,124 @@
+//! Who else worked on the server, whatever its counters of statements say: their range is wide
+//! where transactions hold several statements, and a single long statement hardly counts.
+
+#[cfg(test)]
+mod tests;
+
+use super::counters::OTHER_CLIENTS;
+use crate::check::{Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const ACTIVE: Threshold = Threshold {
+    name: "others' sessions that execute statements",
+    value: 0.5,
+    unit: "sessions on average",
+    why: "what monitoring asks takes milliseconds a second; one session that is busy half of the \
+          time is a load by itself, or a long statement",
+};
+pub(super) const SHORT: Threshold = Threshold {
+    name: "connections that are not the run's",
+    value: 3.0,
+    unit: "count",
+    why: "the list of sessions is read every few seconds and misses those that end sooner; an \
+          observer that connects again is one",
+};
+
+/// A script that makes connections makes one in so many events, or more: fewer are others'.
+const OWN_SHARE: f64 = 0.001;
+/// Looks that tell how busy others were.
+const LOOKS_MIN: usize = 3;
+
+/// The server counts connections by these.
+const CONNECTIONS: [&str; 2] = ["db.status.connections", "db.database.sessions"];
+
+/// Others at work, with what the counters of statements say.
+pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
+    // Those of the other load generators of this run are others' in the eyes of each.
+    if view.is_shared() {
+        return None;
+    }
+    others(view, counted)
+        .or_else(|| vacuum(view, counted))
+        .or_else(|| short(view, counted))
+}
+
+/// How many were at work on average, and of how many looks, where that is much.
+fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
+    let looks = view.points(series);
+    let inside = looks
+        .iter()
+        .filter(|(at_s, _)| (0.0..=view.length_s).contains(at_s));
+    let counts: Vec<f64> = inside.map(|(_, count)| *count).collect();
+    let active = dyno_stats::mean(&counts).filter(|active| *active >= ACTIVE.value)?;
+    (counts.len() >= LOOKS_MIN).then_some((active, counts.len()))
+}
+
+fn others(view: &View, counted: &str) -> Option<Made> {
+    let (active, looks) = busy(view, "db.other_sessions_active")?;
+    let whose = view.run.fact("server.other_sessions");
+    let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
+    let made = Made::doubt(
+        format!(
+            "Others' sessions executed {} statements at a time on average of {looks} \
+             looks{whose}. {counted}",
+            text::plain(active)
+        ),
+        OTHER_CLIENTS,
+    );
+    Some(made.with("other sessions at work, mean", active, "count"))
+}
+
+/// PostgreSQL cleans up by itself after what was loaded or changed.
+fn vacuum(view: &View, counted: &str) -> Option<Made> {
+    let (active, looks) = busy(view, "db.backends.autovacuum")?;
+    let made = Made::doubt(
+        format!(
+            "{} of the server's autovacuum workers were at work on average of {looks} looks. \
+             {counted}",
+            text::plain(active)
+        ),
+        "Vacuum and analyse the tables after loading (VACUUM ANALYZE), or measure for several \
+         rounds of autovacuum.",
+    );
+    Some(made.with("autovacuum workers, mean", active, "count"))
+}
+
+/// How many connections a counter counted, in how many seconds of the measurement. Its first value
+/// may hold those that the run made before.
+fn made(view: &View, name: &str) -> Option<(f64, f64)> {
+    let points = view.points(name);
+    let first = points.first()?.0;
+    let pairs = points.windows(2);
+    let counted = pairs.map(|pair| pair[1].1 * (pair[1].0 - pair[0].0)).sum();
+    Some((counted, points.last()?.0 - first))
+}
+
+/// Sessions that end before the next look at the list, counted by their connections.
+fn short(view: &View, counted: &str) -> Option<Made> {
+    let (connections, covered_s) = CONNECTIONS.iter().find_map(|name| made(view, name))?;
+    let totals = view.totals();
+    let own = totals.reconnects + totals.connects_failed;
+    let others = connections - own as f64;
+    let events = totals.events as f64 * covered_s / view.length_s;
+    if others < SHORT.value || others >= events * OWN_SHARE {
+        return None;
+    }
+    // MariaDB counts each job of its event scheduler as a connection.
+    let scheduler = view.run.setting("event_scheduler");
+    let jobs = match scheduler.is_some_and(|on| on.eq_ignore_ascii_case("on")) {
+        true => ", or jobs of its event scheduler",
+        false => "",
+    };
+    let made = Made::doubt(
+        format!(
+            "The server counted {} connections in {} that the run did not make: sessions too \
+             short to be listed{jobs}. {counted}",
+            text::count(others.round() as u64),
+            text::seconds(covered_s)
+        ),
+        "Other clients use this server, or it has jobs by itself: end those sessions, turn the \
+         jobs off (event_scheduler), or take a server of the benchmark's own.",
+    );
+    Some(made.with("connections of others", others, "count"))
+}

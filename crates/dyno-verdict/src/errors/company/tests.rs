@@ -1,0 +1,51 @@
+//! Others that the list of sessions does not show.
+
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+
+use crate::context::Context;
+use crate::samples::{self, Product, closed};
+use crate::tests::{expect, made, summary};
+
+#[test]
+fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
+    const CONNECTIONS: &str = "db.status.connections";
+    let found = expect("server-counters", Doubt, |run| {
+        let mut made = [0.0; 30];
+        // Those of the run itself, before.
+        made[0] = 64.0;
+        made[5..15].fill(1.0);
+        samples::series(run, CONNECTIONS, &made);
+    });
+    let told = "The server counted 10 connections in 29 s that the run did not make";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    for per_s in [0.05, 500.0] {
+        // An observer connected again; or the script connects.
+        expect("server-counters", Pass, |run| {
+            samples::series(run, CONNECTIONS, &[per_s; 30]);
+        });
+    }
+    expect("server-counters", Pass, |run| {
+        samples::series(run, CONNECTIONS, &[0.5; 30]);
+        summary(run).totals.reconnects = 14;
+    });
+}
+
+#[test]
+fn the_servers_own_vacuum_is_at_work_too() {
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    let vacuumed = |run: &mut RunRecord, busy: usize| {
+        let mut workers = [0.0; 20];
+        workers[..busy].fill(1.0);
+        samples::series(run, "db.backends.autovacuum", &workers);
+        made(run, &Context::default(), "server-counters")
+    };
+    assert_eq!(vacuumed(&mut run, 4).outcome, Pass);
+    let found = vacuumed(&mut run, 15);
+    assert_eq!(found.outcome, Doubt);
+    assert!(
+        found.evidence.contains("autovacuum workers"),
+        "{}",
+        found.evidence
+    );
+}

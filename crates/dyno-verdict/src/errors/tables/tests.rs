@@ -1,0 +1,61 @@
+//! Statements that touch tables, and those that do not.
+
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+
+use crate::context::Context;
+use crate::samples::{self, Product, closed};
+use crate::tests::{expect, made};
+
+#[test]
+fn statements_that_touch_no_table_are_told() {
+    let literals = |run: &mut RunRecord| {
+        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
+        samples::series(run, "db.status.table_open_cache_hits", &[160.0; 30]);
+    };
+    let untouched = expect("work-done", Doubt, literals);
+    assert!(
+        untouched
+            .evidence
+            .contains("% of the statements touch no table"),
+        "{}",
+        untouched.evidence
+    );
+    // A query cache answers for tables, engines that are read from end to end count rows, and
+    // searches of a full-text index, counts and sequences only open their tables.
+    for (counter, per_s) in [
+        ("db.status.qcache_hits", 13_000.0),
+        ("db.status.handler_read_rnd_next", 9e5),
+        ("db.status.table_open_cache_hits", 20_000.0),
+    ] {
+        expect("work-done", Pass, |run| {
+            literals(run);
+            samples::series(run, counter, &[per_s; 30]);
+        });
+    }
+    // An old server counts no opened tables.
+    for (requests, outcome) in [(40_000.0, Pass), (150.0, Doubt)] {
+        expect("work-done", outcome, |run| {
+            literals(run);
+            samples::drop_series(run, "db.status.table_open");
+            let pages = "db.status.innodb_buffer_pool_read_requests";
+            samples::series(run, pages, &[requests; 30]);
+        });
+    }
+}
+
+#[test]
+fn statements_without_a_scan_that_request_pages_touch_tables() {
+    let of = |scans: f64, blocks: f64, fetched: f64| {
+        let mut run = closed(&[1000.0; 20], Product::Postgres);
+        samples::series(&mut run, "db.tables.scans", &[scans; 20]);
+        samples::series(&mut run, "db.database.blks_hit", &[blocks; 20]);
+        samples::series(&mut run, "db.database.tup_fetched", &[fetched; 20]);
+        made(&run, &Context::default(), "work-done").outcome
+    };
+    assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
+    assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
+    assert_eq!(of(30.0, 90_000.0, 30.0), Pass, "TABLESAMPLE, ctid, nextval");
+    // A third of the reads look a row up and the others none: their pages are those of the third.
+    assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
+}

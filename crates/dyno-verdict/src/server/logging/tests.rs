@@ -1,0 +1,127 @@
+//! Logs that are written, and those that are not.
+
+use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
+
+use crate::context::Context;
+use crate::samples::{self, series, setting};
+use crate::tests::{expect, made};
+
+/// The check's outcome under these settings, and its evidence.
+fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
+    let mut run = samples::good();
+    for (name, value) in settings {
+        setting(&mut run, name, value);
+    }
+    let found = made(&run, &Context::default(), "statement-logs");
+    (found.outcome, found.evidence)
+}
+
+#[test]
+fn logs_of_every_statement_are_told() {
+    assert_eq!(logged(&[]).0, Pass);
+    let slow = ("slow_query_log", "ON");
+    for (settings, told) in [
+        (&[("general_log", "ON")][..], "general_log = ON"),
+        (
+            &[slow, ("long_query_time", "0.000000")],
+            "slow_query_log = ON with long_query_time = 0.000000",
+        ),
+        (&[("log_statement", "all")], "log_statement = all"),
+        (
+            &[("log_min_duration_statement", "0")],
+            "log_min_duration_statement = 0",
+        ),
+        (
+            &[("log_transaction_sample_rate", "1")],
+            "log_transaction_sample_rate = 1",
+        ),
+        (
+            &[
+                ("log_min_duration_sample", "0"),
+                ("log_statement_sample_rate", "1"),
+            ],
+            "log_min_duration_sample = 0",
+        ),
+        (&[("log_executor_stats", "on")], "log_executor_stats = on"),
+        (&[("log_parser_stats", "on")], "log_parser_stats = on"),
+        (&[("log_planner_stats", "on")], "log_planner_stats = on"),
+        (&[("debug_print_plan", "on")], "debug_print_plan = on"),
+        (
+            &[("log_min_messages", "debug2")],
+            "log_min_messages = debug2",
+        ),
+        (
+            &[("server_audit_logging", "ON"), ("server_audit_events", "")],
+            "server_audit_logging = ON",
+        ),
+    ] {
+        let (outcome, evidence) = logged(settings);
+        assert_eq!(outcome, Doubt, "{settings:?}");
+        assert!(evidence.contains(told), "{evidence}");
+    }
+    expect("statement-logs", NotChecked, |run| run.settings.clear());
+}
+
+#[test]
+fn what_is_written_nowhere_costs_nothing() {
+    let nowhere = ("log_output", "FILE,NONE");
+    let all = [("slow_query_log", "ON"), ("long_query_time", "0.000000")];
+    let [slow, at_once] = all;
+    for settings in [
+        &[
+            slow,
+            ("long_query_time", "10.000000"),
+            ("log_min_duration_statement", "-1"),
+            ("log_statement", "ddl"),
+            ("general_log", "OFF"),
+        ][..],
+        &[at_once],
+        &[("general_log", "ON"), nowhere],
+        &[slow, at_once, nowhere],
+        &[slow, at_once, ("min_examined_row_limit", "1000")],
+        &[slow, at_once, ("log_slow_rate_limit", "1000")],
+        &[slow, at_once, ("log_slow_filter", "filesort_on_disk")],
+        &[
+            ("server_audit_logging", "ON"),
+            ("server_audit_events", "CONNECT,QUERY_DDL"),
+        ],
+        &[
+            ("log_min_duration_sample", "0"),
+            ("log_statement_sample_rate", "0.001"),
+        ],
+        &[("log_transaction_sample_rate", "0")],
+        &[("log_statement", "all"), ("log_min_messages", "panic")],
+        &[("log_duration", "on"), ("log_destination", "")],
+    ] {
+        let (outcome, evidence) = logged(settings);
+        assert_eq!(outcome, Pass, "{settings:?}: {evidence}");
+    }
+}
+
+#[test]
+fn the_slow_log_is_judged_by_what_its_counter_says() {
+    for (settings, slow, outcome) in [
+        (&[][..], 20_000.0, Doubt),
+        (&[], 100.0, Pass),
+        // Without an index, or as long as 10 s: they are counted, and written nowhere.
+        (&[("log_output", "NONE")], 20_000.0, Pass),
+        (&[("slow_query_log", "OFF")], 20_000.0, Pass),
+        (&[("log_slow_rate_limit", "100")], 20_000.0, Pass),
+        (&[("log_slow_filter", "filesort")], 20_000.0, Pass),
+    ] {
+        let found = expect("statement-logs", outcome, |run| {
+            setting(run, "slow_query_log", "ON");
+            setting(run, "long_query_time", "10.000000");
+            for (name, value) in settings {
+                setting(run, name, value);
+            }
+            series(run, "db.status.slow_queries", &[slow; 30]);
+        });
+        assert_eq!(
+            found.evidence.contains("(Slow_queries)"),
+            outcome == Doubt,
+            "{}",
+            found.evidence
+        );
+    }
+}
