@@ -6,6 +6,8 @@ mod mysql;
 mod postgres;
 
 #[cfg(test)]
+mod guide;
+#[cfg(test)]
 mod tests;
 
 /// A family of servers whose counters mean the same.

@@ -28,8 +28,8 @@ const fn status(series: &'static str, source: &'static str) -> Counter {
 /// What Galera averages since the last reset.
 const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
     status(series, source).mean().reset(FlushStatus).note(
-        "left out: it is of the time since then. Galera replicates `FLUSH STATUS`, so that any \
-         node's resets it on all",
+        "no series, since it says nothing of a run. Galera replicates `FLUSH STATUS`: that of any \
+         node resets it on all",
     )
 }
 
@@ -216,13 +216,13 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.innodb_data_read", "Innodb_data_read").counts(Byte),
     status("db.status.innodb_data_written", "Innodb_data_written")
         .counts(Byte)
-        .note("pages, the doublewrite buffer and on MySQL the redo log"),
+        .note("without the redo log on MariaDB"),
     status("db.status.innodb_data_fsyncs", "Innodb_data_fsyncs")
         .counts(Sync)
-        .note("of data files, on MySQL of the redo log too"),
+        .note("of all files of InnoDB: those of the redo log are most of them"),
     status("db.status.innodb_os_log_written", "Innodb_os_log_written")
         .counts(Byte)
-        .note("the redo log; MySQL counts whole blocks of it"),
+        .note("of the redo log; MySQL counts whole blocks of 512 bytes"),
     status("db.status.innodb_os_log_fsyncs", "Innodb_os_log_fsyncs")
         .counts(Sync)
         .only(BEFORE_MARIADB_10_6),
@@ -279,11 +279,13 @@ pub(super) const COUNTERS: &[Counter] = &[
         "db.status.wsrep_flow_control_sent",
         "wsrep_flow_control_sent",
     )
+    .reset(FlushStatus)
     .note("requests of this node that the others pause"),
     status(
         "db.status.wsrep_flow_control_recv",
         "wsrep_flow_control_recv",
     )
+    .reset(FlushStatus)
     .note("such requests of all nodes, its own included"),
     status("db.status.wsrep_causal_reads", "wsrep_causal_reads").counts(Statement),
     status("db.status.wsrep_last_committed", "wsrep_last_committed")
