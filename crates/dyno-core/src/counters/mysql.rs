@@ -2,8 +2,8 @@
 
 use super::Also::Connections;
 use super::Counts::{
-    Block, Byte, Commit, Connection, Descent, Engine, Event, Node, Row, Session, Statement, Sync,
-    Table, Transaction, Wait,
+    Block, Byte, Commit, Connection, Descent, Engine, Event, Node, Operation, Row, Session,
+    Statement, Sync, Table, Transaction, Wait,
 };
 use super::Reset::FlushStatus;
 use super::Server::{MariaDb, MySql};
@@ -226,6 +226,33 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.innodb_os_log_fsyncs", "Innodb_os_log_fsyncs")
         .counts(Sync)
         .only(BEFORE_MARIADB_10_6),
+    status("db.status.innodb_log_writes", "Innodb_log_writes").counts(Operation),
+    status(
+        "db.status.innodb_dblwr_pages_written",
+        "Innodb_dblwr_pages_written",
+    )
+    .counts(Block),
+    status("db.status.key_blocks_used", "Key_blocks_used").state(Block, "count"),
+    status("db.status.key_read_requests", "Key_read_requests").counts(Block),
+    status("db.status.key_writes", "Key_writes").counts(Block),
+    status(
+        "db.status.aria_pagecache_blocks_used",
+        "Aria_pagecache_blocks_used",
+    )
+    .state(Block, "count")
+    .only(MARIADB),
+    status(
+        "db.status.aria_pagecache_read_requests",
+        "Aria_pagecache_read_requests",
+    )
+    .counts(Block)
+    .only(MARIADB),
+    status("db.status.aria_pagecache_writes", "Aria_pagecache_writes")
+        .counts(Block)
+        .only(MARIADB),
+    status("db.status.binlog_bytes_written", "Binlog_bytes_written")
+        .counts(Byte)
+        .only(MARIADB),
     status("db.status.innodb_log_waits", "Innodb_log_waits").counts(Wait),
     status("db.status.innodb_rows_*", "Innodb_rows_…")
         .counts(Row)
@@ -376,12 +403,16 @@ pub(super) const COUNTERS: &[Counter] = &[
     innodb("db.innodb.os_data_fsyncs", "os_data_fsyncs").counts(Sync),
     innodb("db.innodb.os_log_fsyncs", "os_log_fsyncs").counts(Sync),
     innodb("db.innodb.os_log_bytes_written", "os_log_bytes_written").counts(Byte),
-    innodb(
+    rocksdb("db.rocksdb.block_cache_usage", "Rocksdb_block_cache_usage").state(Byte, "bytes"),
+    rocksdb(
         "db.rocksdb.compact_write_bytes",
         "Rocksdb_compact_write_bytes",
     )
-    .counts(Byte)
-    .only(MARIADB),
+    .counts(Byte),
+    rocksdb("db.rocksdb.flush_write_bytes", "Rocksdb_flush_write_bytes").counts(Byte),
+    rocksdb("db.rocksdb.rows_*", "Rocksdb_rows_…").counts(Row),
+    rocksdb("db.rocksdb.wal_bytes", "Rocksdb_wal_bytes").counts(Byte),
+    rocksdb("db.rocksdb.wal_synced", "Rocksdb_wal_synced").counts(Sync),
     Counter::new("db.binlog.size", "SHOW BINARY LOGS", BOTH).state(Byte, "bytes"),
 ];
 
@@ -402,4 +433,9 @@ const fn semi_sync(series: &'static str, source: &'static str) -> Counter {
 /// A metric of `information_schema.INNODB_METRICS`.
 const fn innodb(series: &'static str, source: &'static str) -> Counter {
     Counter::new(series, source, BOTH)
+}
+
+/// A variable of MyRocks.
+const fn rocksdb(series: &'static str, source: &'static str) -> Counter {
+    Counter::new(series, source, MARIADB)
 }

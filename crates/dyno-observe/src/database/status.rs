@@ -1,7 +1,7 @@
 //! What the status variables of MySQL and MariaDB are: counters, states, or nothing for a series.
 
 pub(super) use dyno_core::counters::Class;
-use dyno_core::counters::status;
+use dyno_core::counters::{of, status};
 
 /// Beginnings of names that are no series: what the observer's own session negotiated, settings,
 /// identities, features ever used, sizes of the privilege tables.
@@ -33,10 +33,9 @@ const KEPT: [&str; 3] = [
 
 /// States, lower case, without those of the table of counters, and those that [`is_state`] knows by
 /// their words.
-const STATES: [&str; 45] = [
+const STATES: [&str; 43] = [
     "aria_pagecache_blocks_not_flushed",
     "aria_pagecache_blocks_unused",
-    "aria_pagecache_blocks_used",
     "binlog_snapshot_position",
     "delayed_insert_threads",
     "error_log_buffered_bytes",
@@ -62,7 +61,6 @@ const STATES: [&str; 45] = [
     "innodb_redo_log_physical_size",
     "key_blocks_not_flushed",
     "key_blocks_unused",
-    "key_blocks_used",
     "key_blocks_warm",
     "not_flushed_delayed_rows",
     "open_files",
@@ -167,6 +165,9 @@ fn is_wsrep_count(name: &str) -> bool {
 
 /// MyRocks' variables, without `rocksdb_`.
 pub(super) fn rocksdb_class(name: &str) -> Class {
+    if let Some(counter) = of(&format!("db.rocksdb.{name}")) {
+        return counter.class;
+    }
     let states = [
         "memtable_",
         "block_cache_usage",
@@ -297,6 +298,7 @@ mod tests {
             assert_eq!(class_of(name), expected, "{name}");
         }
         assert_eq!(rocksdb_class("bytes_written"), bytes);
+        assert_eq!(rocksdb_class("block_cache_usage"), Class::Gauge("bytes"));
         assert_eq!(rocksdb_class("memtable_total"), Class::Gauge("bytes"));
         assert_eq!(rocksdb_class("memtable_hit"), count);
         assert_eq!(
