@@ -4,6 +4,7 @@
 
 pub mod bulk;
 pub mod clock;
+pub mod counters;
 pub mod cpu_profile;
 pub mod db;
 pub mod distributions;

@@ -260,6 +260,16 @@ impl Gauge {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn name(&self) -> &str {
+        &self.0.key.name
+    }
+
+    #[cfg(test)]
+    pub(crate) fn unit(&self) -> &str {
+        &self.0.key.unit
+    }
+
     /// The same for a state that was 0 from that sample on, before there was a gauge for it.
     pub(crate) fn zero_since(mut self, sample: usize) -> Self {
         self.0.zeros_from = Some(sample);
@@ -302,6 +312,16 @@ impl Rate {
             scale,
             before: None,
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn name(&self) -> &str {
+        &self.slot.key.name
+    }
+
+    #[cfg(test)]
+    pub(crate) fn unit(&self) -> &str {
+        &self.slot.key.unit
     }
 
     /// The same for a counter that is not read in every sample: its zeros are not kept back.

@@ -137,7 +137,7 @@ pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> C
         Take::Now => Some(value),
         Take::Limit => (value > 0.0).then_some(value),
         Take::Others => Some((value - 1.0).max(0.0)),
-        Take::Rate | Take::SlowRate => {
+        Take::Rate | Take::SlowRate(_) => {
             let seconds = before.map(|(_, seconds)| seconds);
             let seconds = seconds.filter(|seconds| *seconds > 0.0);
             difference(figure.from).zip(seconds).map(|(d, s)| d / s)

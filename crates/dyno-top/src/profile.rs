@@ -26,8 +26,9 @@ pub enum Take {
     Others,
     /// A counter: its difference per second.
     Rate,
-    /// The same of a counter that its source refreshes every few seconds: see [`crate::slow`].
-    SlowRate,
+    /// The same of a counter that its source refreshes every few seconds, or when one of the
+    /// sessions ends that this column counts: see [`crate::slow`].
+    SlowRate(&'static str),
     /// The difference of one counter for each of another: a mean over the interval.
     Per(&'static str),
     /// One less that: the share that was not so.
@@ -139,10 +140,15 @@ impl Figure {
         }
     }
 
-    /// The same of a counter that is refreshed every few seconds only.
-    pub const fn slow_byte_rate(title: &'static str, from: &'static str) -> Self {
+    /// The same of a counter that is refreshed every few seconds only, or when one of the `open`
+    /// sessions ends.
+    pub const fn slow_byte_rate(
+        title: &'static str,
+        from: &'static str,
+        open: &'static str,
+    ) -> Self {
         Self {
-            take: Take::SlowRate,
+            take: Take::SlowRate(open),
             ..Self::bytes(title, from)
         }
     }

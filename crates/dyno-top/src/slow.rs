@@ -1,5 +1,6 @@
 //! Rates of counters that their source refreshes every few seconds only, as HAProxy does with the
-//! bytes of sessions that go on. Over a shorter interval they stand still, and then leap.
+//! bytes of sessions that go on. Over a shorter interval they stand still, and then leap. Without
+//! its `option contstats` they stand still until a session ends: then no rate is known.
 
 use std::collections::HashMap;
 
@@ -26,6 +27,8 @@ struct Held {
     at: Nanos,
     /// Whether that is when it changed, rather than when it was seen first.
     changed: bool,
+    /// Whether it stood still for long with sessions open.
+    hides: bool,
     rate: Option<f64>,
 }
 
@@ -33,16 +36,20 @@ impl Slow {
     /// Puts the rates since the changes before into the rows that were made of an answer.
     pub fn hold(&mut self, table: &Table, answer: &Answer, at: Nanos, rows: &mut [Vec<Cell>]) {
         let columns = table.columns.iter().enumerate();
-        for (index, column) in columns.filter(|(_, column)| column.take == Take::SlowRate) {
+        for (index, column) in columns {
+            let Take::SlowRate(open) = column.take else {
+                continue;
+            };
             for (row, cells) in rows.iter_mut().enumerate() {
                 let fields = RowOf { answer, row };
                 let (Some(value), Some(cell)) = (fields.sum(column.from), cells.get_mut(index))
                 else {
                     continue;
                 };
+                let is_open = fields.sum(open).is_none_or(|open| open > 0.0);
                 let held = self.0.entry((key(table, fields), index));
                 let held = held
-                    .and_modify(|held| held.go_on(value, at))
+                    .and_modify(|held| held.go_on(value, at, is_open))
                     .or_insert_with(|| Held::first(value, at));
                 *cell = held
                     .rate
@@ -58,26 +65,31 @@ impl Held {
             value,
             at,
             changed: false,
+            hides: false,
             rate: None,
         }
     }
 
-    fn go_on(&mut self, value: f64, at: Nanos) {
+    /// Sessions that are open may move bytes that are counted when they end.
+    fn go_on(&mut self, value: f64, at: Nanos, is_open: bool) {
         let passed = at.saturating_sub(self.at);
         if value < self.value {
             *self = Self::first(value, at);
         } else if value > self.value {
-            // How long the counter had stood still when it was seen first is not known.
-            let is_known = self.changed || passed >= REFRESH_NS;
+            // How long the counter had stood still when it was seen first is not known, nor since
+            // when bytes moved that were not counted.
+            let is_known = (self.changed || passed >= REFRESH_NS) && !self.hides;
             let rate = (value - self.value) / (passed.max(1) as f64 / 1e9);
             *self = Self {
                 value,
                 at,
                 changed: true,
+                hides: false,
                 rate: is_known.then_some(rate),
             };
         } else if passed >= STILL_NS {
-            self.rate = Some(0.0);
+            self.hides |= is_open;
+            self.rate = (!self.hides).then_some(0.0);
         }
     }
 }
@@ -94,7 +106,7 @@ mod tests {
         for at in 4..40 {
             // It counts 100 a second until the thirtieth, and is refreshed every five.
             let value = (at.min(30) / 5 * 5 * 100) as f64;
-            held.go_on(value, at * second);
+            held.go_on(value, at * second, at < 30);
             rates.push(held.rate);
         }
         assert!(rates[..6].iter().all(Option::is_none), "{rates:?}");
@@ -102,9 +114,26 @@ mod tests {
             rates[6..35].iter().all(|rate| *rate == Some(100.0)),
             "{rates:?}"
         );
-        held.go_on(3000.0, 41 * second);
+        held.go_on(3000.0, 41 * second, false);
         assert_eq!(held.rate, Some(0.0));
-        held.go_on(10.0, 42 * second);
+        held.go_on(10.0, 42 * second, true);
         assert_eq!(held.rate, None);
+    }
+
+    #[test]
+    fn bytes_that_are_counted_when_a_session_ends_have_no_rate() {
+        let second = 1_000_000_000;
+        let mut held = Held::first(0.0, 0);
+        for at in 1..60 {
+            held.go_on(0.0, at * second, true);
+            assert_eq!(held.rate, None, "{at}");
+        }
+        // The session ends with all its bytes.
+        held.go_on(6e9, 60 * second, false);
+        assert_eq!(held.rate, None);
+        for at in 61..80 {
+            held.go_on(6e9, at * second, false);
+        }
+        assert_eq!(held.rate, Some(0.0));
     }
 }

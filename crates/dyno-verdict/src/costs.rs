@@ -2,6 +2,7 @@
 
 mod written;
 
+use dyno_core::counters::{self, Counts};
 use dyno_core::record::{Cost, LEFT_OUT, RunRecord};
 
 use crate::context::Context;
@@ -26,6 +27,7 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
     let meter = Meter {
         events_per_s: view.events_per_s(),
         shared_host: charged_with_others(&view),
+        nodes: view.several_endpoints(),
         view: &view,
     };
     let mut costs = meter.processes();
@@ -60,47 +62,31 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
 /// Why nothing is divided by the events of a run that lost an agent: the server did more of them.
 const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
 
-/// A cost that the server counts: its name, the series, what one of it is divided by, the unit.
-type Row = (&'static str, &'static str, f64, &'static str);
+/// A cost that the server counts: its name and the series. What one of it is, the table of
+/// counters says.
+type Row = (&'static str, &'static str);
 
 const MYSQL: &[Row] = &[
     (
         "page requests",
         "db.status.innodb_buffer_pool_read_requests",
-        1.0,
-        "count",
     ),
-    ("pages read", "db.status.innodb_pages_read", 1.0, "count"),
-    (
-        "pages written",
-        "db.status.innodb_pages_written",
-        1.0,
-        "count",
-    ),
-    ("redo log", "db.status.innodb_os_log_written", KB, "kb"),
-    (
-        "redo log syncs",
-        "db.status.innodb_os_log_fsyncs",
-        1.0,
-        "count",
-    ),
-    ("file syncs", "db.status.innodb_data_fsyncs", 1.0, "count"),
-    ("rows read", "db.status.innodb_rows_read", 1.0, "count"),
-    (
-        "row lock waits",
-        "db.status.innodb_row_lock_waits",
-        1.0,
-        "count",
-    ),
+    ("pages read", "db.status.innodb_pages_read"),
+    ("pages written", "db.status.innodb_pages_written"),
+    ("redo log", "db.status.innodb_os_log_written"),
+    ("redo log syncs", "db.status.innodb_os_log_fsyncs"),
+    ("file syncs", "db.status.innodb_data_fsyncs"),
+    ("rows read", "db.status.innodb_rows_read"),
+    ("row lock waits", "db.status.innodb_row_lock_waits"),
 ];
 
 const POSTGRES: &[Row] = &[
-    ("pages found", "db.database.blks_hit", 1.0, "count"),
-    ("pages read", "db.database.blks_read", 1.0, "count"),
-    ("write-ahead log", "db.wal.bytes", KB, "kb"),
-    ("full-page images", "db.wal.fpi", 1.0, "count"),
-    ("rows fetched", "db.database.tup_fetched", 1.0, "count"),
-    ("temporary files", "db.database.temp_bytes", KB, "kb"),
+    ("pages found", "db.database.blks_hit"),
+    ("pages read", "db.database.blks_read"),
+    ("write-ahead log", "db.wal.bytes"),
+    ("full-page images", "db.wal.fpi"),
+    ("rows fetched", "db.database.tup_fetched"),
+    ("temporary files", "db.database.temp_bytes"),
 ];
 
 /// From this share of the CPU time that was used on, in percent, others' part in a cost of the host
@@ -145,6 +131,8 @@ struct Meter<'a> {
     events_per_s: Option<f64>,
     /// Why costs of the host and of its disks are left out.
     shared_host: Option<String>,
+    /// How many nodes share the work, of which one is observed.
+    nodes: Option<usize>,
 }
 
 impl Meter<'_> {
@@ -261,8 +249,12 @@ impl Meter<'_> {
         }
     }
 
-    fn counted(&self, &(name, series, unit_size, unit): &Row) -> Option<Cost> {
+    fn counted(&self, &(name, series): &Row) -> Option<Cost> {
         let mean = self.view.mean(series)?;
+        let (unit_size, unit) = match counters::of(series)?.counts {
+            Counts::Byte => (KB, "kb"),
+            _ => (1.0, "count"),
+        };
         Some(self.cost(name, Some(mean), unit_size, unit, series))
     }
 
@@ -328,7 +320,14 @@ impl Meter<'_> {
         let others = self.view.is_shared() && !source.starts_with("client.");
         let with_others = self.shared_host.as_ref();
         let with_others = with_others.filter(|_| source.starts_with("host."));
-        let per_s = per_s.filter(|per_s| per_s.is_finite() && !others && with_others.is_none());
+        // The observers look at the first endpoint alone, and everybody's work is divided by.
+        let of_one = ["server.", "db."]
+            .iter()
+            .any(|scope| source.starts_with(scope));
+        let nodes = self.nodes.filter(|_| of_one);
+        let per_s = per_s.filter(|per_s| {
+            per_s.is_finite() && !others && with_others.is_none() && nodes.is_none()
+        });
         // An observer that missed a part of the run missed it of the cost.
         let first = source.split(" + ").next().unwrap_or(source);
         let little = self.view.covers_little(first).map(|covered| {
@@ -347,6 +346,8 @@ impl Meter<'_> {
             .map(|(cost, events)| cost / unit_size / events);
         let source = if value.is_some() {
             source.to_owned()
+        } else if let Some(nodes) = nodes {
+            format!("{LEFT_OUT}the work went to {nodes} endpoints, and only the first is observed")
         } else if let Some(little) = little {
             little
         } else if let Some(why) = with_others {
@@ -411,6 +412,43 @@ mod tests {
         // A binary log of which nobody knows how much was written.
         let binlog = |run: &mut RunRecord| samples::setting(run, "log_bin", "ON");
         assert_eq!(written(1e8, binlog), (98.0, kernel));
+    }
+
+    #[test]
+    fn what_one_of_several_nodes_counted_is_no_cost_of_all_their_work() {
+        let mut run = crate::samples::good();
+        let cost = |run: &RunRecord, name: &str| {
+            let all = costs(run);
+            all.into_iter().find(|cost| cost.name == name).unwrap()
+        };
+        assert!(cost(&run, "server CPU").value.is_some());
+        assert!(cost(&run, "page requests").value.is_some());
+        let summary = run.summary.as_mut().unwrap();
+        summary.endpoints.push(dyno_core::summary::EndpointSummary {
+            name: "127.0.0.1:3307".to_owned(),
+            ..summary.endpoints[0].clone()
+        });
+        for name in [
+            "server CPU",
+            "read by the server",
+            "page requests",
+            "redo log",
+        ] {
+            let left_out = cost(&run, name);
+            assert_eq!(left_out.value, None, "{name}");
+            assert!(left_out.source.starts_with(LEFT_OUT), "{left_out:?}");
+            assert!(left_out.source.contains("2 endpoints"), "{left_out:?}");
+        }
+        // What the client and its host used is known of all.
+        assert!(cost(&run, "client CPU").value.is_some());
+        assert!(cost(&run, "received from the server").value.is_some());
+    }
+
+    #[test]
+    fn each_counted_cost_is_in_the_table_of_counters() {
+        for (name, series) in MYSQL.iter().chain(POSTGRES) {
+            assert!(counters::of(series).is_some(), "{name}: {series}");
+        }
     }
 
     #[test]

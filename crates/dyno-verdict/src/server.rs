@@ -57,6 +57,7 @@ pub(crate) const CHECKS: &[Check] = &[
         make: restarts,
     },
     replication::REPLICATION,
+    replication::FLOW_CONTROL,
     settings::MOVED,
 ];
 
@@ -210,7 +211,8 @@ fn connection(view: &View) -> Made {
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
-    if view.totals().queries() == 0 {
+    // Of several endpoints' statements the one that is observed counts its own.
+    if view.totals().queries() == 0 || view.several_endpoints().is_some() {
         return None;
     }
     // The server counts the observers' statements, too.

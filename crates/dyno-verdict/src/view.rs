@@ -322,6 +322,12 @@ impl<'a> View<'a> {
         (self.length_s >= LENGTH_MIN_S && covered < 0.5).then_some(covered)
     }
 
+    /// How many endpoints the load went to, where they are several: observers look at the first.
+    pub(crate) fn several_endpoints(&self) -> Option<usize> {
+        let endpoints = self.summary()?.endpoints.len();
+        (endpoints > 1).then_some(endpoints)
+    }
+
     /// Whether other load generators put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());

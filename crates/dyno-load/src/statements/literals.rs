@@ -19,7 +19,10 @@ pub enum Literals {
 /// A statement without its values: `?` for each of them and for parameters, `?, …` for several in
 /// a row, and `N` for the number at the end of a name.
 pub fn shape(sql: &[u8], literals: Literals) -> String {
-    let bare = stripped(sql);
+    let squashed = (literals == Literals::Standard)
+        .then(|| with_rest_of_list(sql))
+        .flatten();
+    let bare = stripped(squashed.as_deref().unwrap_or(sql));
     let bare = bare
         .trim_ascii()
         .strip_suffix(b";")
@@ -54,6 +57,23 @@ pub fn shape(sql: &[u8], literals: Literals) -> String {
         out.push('…');
     }
     out
+}
+
+/// PostgreSQL writes a list of constants as `($1 /*, ... */)` from version 18 on: the same with a
+/// second value in place of the comment. `None` where there is none.
+fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
+    const REST: &[u8] = b"/*, ... */";
+    let mut rest = sql;
+    let mut out = Vec::new();
+    while let Some(at) = rest.windows(REST.len()).position(|window| window == REST) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(b", ?");
+        rest = &rest[at + REST.len()..];
+    }
+    (!out.is_empty()).then(|| {
+        out.extend_from_slice(rest);
+        out
+    })
 }
 
 /// A statement so that the texts of a run's shapes and of a server's digests are the same where
@@ -296,6 +316,16 @@ mod tests {
             (
                 "SELECT c FROM tN WHERE id=?",
                 "SELECT c FROM t1 WHERE id=$1",
+                Standard,
+            ),
+            (
+                "SELECT c FROM tN WHERE id IN (?, …) AND k IN (?, …)",
+                "SELECT c FROM t1 WHERE id IN ($1 /*, ... */) AND k IN ($2 /*, ... */)",
+                Standard,
+            ),
+            (
+                "SELECT c FROM tN WHERE id IN (?)",
+                "SELECT c FROM t1 WHERE id IN ($1)",
                 Standard,
             ),
         ] {

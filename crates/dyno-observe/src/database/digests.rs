@@ -34,6 +34,8 @@ pub struct Digests {
     reset: Option<String>,
     /// Digests were dropped so often.
     dropped: Option<u64>,
+    /// Executions of prepared statements that have no digest: MariaDB's by the binary protocol.
+    prepared: Option<u64>,
 }
 
 impl Digests {
@@ -96,7 +98,15 @@ impl Digests {
                 privilege(self.source)
             ));
         }
-        if told.digests.is_empty() {
+        let prepared = self.prepared.zip(before.prepared);
+        let prepared = prepared.map_or(0, |(after, before)| after.saturating_sub(before));
+        if prepared > 0 {
+            told.notes.push(format!(
+                "{prepared} executions of prepared statements have no digest: MariaDB keeps none \
+                 of them. Run with --ps-mode disable to see them as text."
+            ));
+        }
+        if told.digests.is_empty() && prepared == 0 {
             told.notes.push(format!(
                 "The server counted no statement of this database in {}: look whether it is \
                  switched on ({}).",
@@ -182,6 +192,15 @@ fn mysql(control: &mut Control, timeout: Duration) -> Result<Digests, String> {
             (Some(_), Some(0)) => found.elsewhere += count,
             (Some(key), _) => found.put(key, &row, text(&row, 9).unwrap_or_default()),
         }
+    }
+    // Who executes them as text, by EXECUTE, has a digest of that.
+    let sql = "SELECT SUM(CASE VARIABLE_NAME WHEN 'COM_STMT_EXECUTE' THEN VARIABLE_VALUE ELSE \
+               -VARIABLE_VALUE END) FROM information_schema.GLOBAL_STATUS \
+               WHERE VARIABLE_NAME IN ('COM_STMT_EXECUTE', 'COM_EXECUTE_SQL')";
+    let version = first(&ask(control, "SELECT VERSION()")?);
+    if version.is_some_and(|version| version.contains("MariaDB")) {
+        let count = first(&ask(control, sql)?).and_then(|count| count.parse::<f64>().ok());
+        found.prepared = count.map(|count| count.max(0.0) as u64);
     }
     Ok(found)
 }
@@ -314,6 +333,24 @@ mod tests {
         assert_eq!(counts(&told), [("SELECT c", 30), ("SELECT a", 20)]);
         assert_eq!(told.digests[1].total_ms, 40.0);
         assert_eq!(told.notes, [""; 0]);
+    }
+
+    #[test]
+    fn prepared_executions_without_a_digest_are_counted() {
+        let with = |prepared, rows: &[(&str, u64, &str)]| Digests {
+            source: MYSQL,
+            prepared: Some(prepared),
+            ..digests("", rows)
+        };
+        let told = with(1_040, &[]).since(&with(40, &[]));
+        assert_eq!(told.notes.len(), 1, "{told:?}");
+        assert!(
+            told.notes[0].starts_with("1000 executions of prepared"),
+            "{told:?}"
+        );
+        // None were executed: then the digests may be off.
+        let told = with(40, &[]).since(&with(40, &[]));
+        assert!(told.notes[0].contains("statements_digest"), "{told:?}");
     }
 
     #[test]

@@ -1,15 +1,7 @@
 //! What the status variables of MySQL and MariaDB are: counters, states, or nothing for a series.
 
-/// How a variable is observed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Class {
-    /// Not at all: a setting, a version, the state of something that is observed otherwise.
-    Ignored,
-    /// A state, in this unit.
-    Gauge(&'static str),
-    /// A counter, as a rate of this unit, of which one count makes so much.
-    Rate(&'static str, f64),
-}
+pub(super) use dyno_core::counters::Class;
+use dyno_core::counters::{of, status};
 
 /// Beginnings of names that are no series: what the observer's own session negotiated, settings,
 /// identities, features ever used, sizes of the privilege tables.
@@ -39,11 +31,11 @@ const KEPT: [&str; 3] = [
     "ssl_session_cache_hits",
 ];
 
-/// States, lower case, without those that [`is_state`] knows by their words.
-const STATES: [&str; 57] = [
+/// States, lower case, without those of the table of counters, and those that [`is_state`] knows by
+/// their words.
+const STATES: [&str; 43] = [
     "aria_pagecache_blocks_not_flushed",
     "aria_pagecache_blocks_unused",
-    "aria_pagecache_blocks_used",
     "binlog_snapshot_position",
     "delayed_insert_threads",
     "error_log_buffered_bytes",
@@ -51,19 +43,12 @@ const STATES: [&str; 57] = [
     "error_log_latest_write",
     "global_connection_memory",
     "innodb_available_undo_logs",
-    "innodb_buffer_pool_bytes_data",
-    "innodb_buffer_pool_bytes_dirty",
-    "innodb_buffer_pool_pages_data",
-    "innodb_buffer_pool_pages_dirty",
     "innodb_buffer_pool_pages_free",
     "innodb_buffer_pool_pages_latched",
     "innodb_buffer_pool_pages_misc",
     "innodb_buffer_pool_pages_old",
-    "innodb_buffer_pool_pages_total",
     "innodb_buffer_pool_resize_status_code",
     "innodb_buffer_pool_resize_status_progress",
-    "innodb_checkpoint_age",
-    "innodb_checkpoint_max_age",
     "innodb_encryption_rotation_estimated_iops",
     "innodb_history_list_length",
     "innodb_ibuf_free_list",
@@ -73,20 +58,16 @@ const STATES: [&str; 57] = [
     "innodb_onlineddl_pct_progress",
     "innodb_onlineddl_rowlog_pct_used",
     "innodb_redo_log_capacity_resized",
-    "innodb_redo_log_logical_size",
     "innodb_redo_log_physical_size",
     "key_blocks_not_flushed",
     "key_blocks_unused",
-    "key_blocks_used",
     "key_blocks_warm",
-    "max_used_connections",
     "not_flushed_delayed_rows",
     "open_files",
     "open_streams",
     "open_table_definitions",
     "open_tables",
     "performance_schema_session_connect_attrs_longest_seen",
-    "prepared_stmt_count",
     "qcache_free_blocks",
     "qcache_queries_in_cache",
     "qcache_total_blocks",
@@ -95,16 +76,11 @@ const STATES: [&str; 57] = [
     "slave_open_temp_tables",
     "slaves_connected",
     "slaves_running",
-    "table_open_cache_active_instances",
     "tc_log_max_pages_used",
-    "threads_running",
 ];
 
 /// Counters of bytes whose name does not say so, the positions in the redo log among them.
-const BYTES: [&str; 9] = [
-    "innodb_data_read",
-    "innodb_data_written",
-    "innodb_os_log_written",
+const BYTES: [&str; 6] = [
     "innodb_lsn_current",
     "innodb_lsn_flushed",
     "innodb_lsn_last_checkpoint",
@@ -113,31 +89,38 @@ const BYTES: [&str; 9] = [
     "innodb_redo_log_flushed_to_disk_lsn",
 ];
 
-/// The class of a status variable by its name in lower case.
+/// The class of a status variable by its name in lower case: as the table of counters says, and by
+/// its words where that has none.
 pub(super) fn class_of(name: &str) -> Class {
+    if let Some(counter) = status(name) {
+        return counter.class;
+    }
+    // A mean since the server's start says nothing of a run.
+    if name.ends_with("_avg") || name.contains("_avg_") {
+        return Class::Ignored;
+    }
     let ignored = IGNORED.iter().any(|beginning| name.starts_with(beginning));
     if ignored && !KEPT.contains(&name) {
         return Class::Ignored;
     }
     if is_state(name) {
-        let bytes = ["memory", "_mem_", "_bytes_", "_bytes", "log_logical_size"];
+        let bytes = [
+            "memory",
+            "_mem_",
+            "_bytes_",
+            "_bytes",
+            "redo_log_physical_size",
+        ];
         let bytes = bytes.iter().any(|part| name.contains(part));
-        let sizes = matches!(
-            name,
-            "innodb_checkpoint_age" | "innodb_checkpoint_max_age" | "innodb_redo_log_physical_size"
-        );
         return match () {
-            () if bytes || sizes => Class::Gauge("bytes"),
+            () if bytes => Class::Gauge("bytes"),
             () if name.starts_with("innodb_row_lock_time") => Class::Gauge("ms"),
             () => Class::Gauge("count"),
         };
     }
-    match name {
-        // Seconds of all threads, and milliseconds, per second.
-        "busy_time" | "cpu_time" | "query_time" => Class::Rate("ratio", 1.0),
-        "innodb_row_lock_time" => Class::Rate("ratio", 1e-3),
-        _ if BYTES.contains(&name) || name.contains("bytes") => Class::Rate("bytes/s", 1.0),
-        _ => Class::Rate("count/s", 1.0),
+    match BYTES.contains(&name) || name.contains("bytes") {
+        true => Class::Rate("bytes/s", 1.0),
+        false => Class::Rate("count/s", 1.0),
     }
 }
 
@@ -154,7 +137,7 @@ fn is_state(name: &str) -> bool {
     ];
     let beginnings = ["threadpool_", "memory_used", "max_memory_used", "ongoing_"];
     let threads = name.starts_with("threads_") && name != "threads_created";
-    let endings = ["_avg", "_max", "_usage"];
+    let endings = ["_max", "_usage"];
     threads
         || name.starts_with("rpl_semi_sync_") && is_semi_sync_state(name)
         || parts.iter().any(|part| name.contains(part))
@@ -165,7 +148,7 @@ fn is_state(name: &str) -> bool {
 }
 
 fn is_semi_sync_state(name: &str) -> bool {
-    let endings = ["_clients", "_wait_sessions", "_avg_wait_time", "_status"];
+    let endings = ["_clients", "_wait_sessions", "_status"];
     endings.iter().any(|ending| name.ends_with(ending))
 }
 
@@ -174,20 +157,17 @@ fn is_wsrep_count(name: &str) -> bool {
     let counts = [
         "wsrep_replicated",
         "wsrep_received",
-        "wsrep_local_commits",
-        "wsrep_local_cert_failures",
         "wsrep_local_replays",
-        "wsrep_local_bf_aborts",
         "wsrep_repl_",
-        "wsrep_flow_control_sent",
-        "wsrep_flow_control_recv",
-        "wsrep_last_committed",
     ];
     counts.iter().any(|count| name.starts_with(count))
 }
 
 /// MyRocks' variables, without `rocksdb_`.
 pub(super) fn rocksdb_class(name: &str) -> Class {
+    if let Some(counter) = of(&format!("db.rocksdb.{name}")) {
+        return counter.class;
+    }
     let states = [
         "memtable_",
         "block_cache_usage",
@@ -237,8 +217,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_in_order() {
+    fn the_list_is_in_order_and_has_nothing_of_the_table() {
         assert!(STATES.is_sorted());
+        for name in STATES.iter().chain(&BYTES) {
+            assert_eq!(status(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds_per_second_whatever_the_unit_of_their_counter() {
+        for (name, scale) in [
+            ("wsrep_flow_control_paused_ns", 1e-9),
+            ("gr_all_consensus_time_sum", 1e-6),
+            ("gr_flow_control_throttle_time_sum", 1e-6),
+            ("rpl_semi_sync_master_tx_wait_time", 1e-6),
+            ("innodb_row_lock_time", 1e-3),
+            ("query_time", 1.0),
+        ] {
+            assert_eq!(class_of(name), Class::Rate("ratio", scale), "{name}");
+        }
+    }
+
+    #[test]
+    fn means_and_shares_since_the_last_reset_are_no_series() {
+        for name in [
+            "wsrep_flow_control_paused",
+            "wsrep_local_recv_queue_avg",
+            "wsrep_cert_deps_distance",
+            "innodb_row_lock_time_avg",
+            "rpl_semi_sync_master_net_avg_wait_time",
+        ] {
+            assert_eq!(class_of(name), Class::Ignored, "{name}");
+        }
+        // A maximum is a state.
+        assert_eq!(
+            class_of("wsrep_local_recv_queue_max"),
+            Class::Gauge("count")
+        );
+        assert_eq!(class_of("wsrep_local_commits"), Class::Rate("count/s", 1.0));
     }
 
     #[test]
@@ -282,6 +298,7 @@ mod tests {
             assert_eq!(class_of(name), expected, "{name}");
         }
         assert_eq!(rocksdb_class("bytes_written"), bytes);
+        assert_eq!(rocksdb_class("block_cache_usage"), Class::Gauge("bytes"));
         assert_eq!(rocksdb_class("memtable_total"), Class::Gauge("bytes"));
         assert_eq!(rocksdb_class("memtable_hit"), count);
         assert_eq!(

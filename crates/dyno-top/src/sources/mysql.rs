@@ -243,3 +243,35 @@ const OVERVIEW: Screen = Screen {
         empty: "no other session that this user sees",
     }],
 };
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::counters::{Class, status};
+
+    use super::*;
+    use crate::profile::{Kind, Take};
+
+    #[test]
+    fn figures_of_the_status_are_what_the_table_of_counters_says() {
+        let screens = [SCREENS, SCREENS_MARIADB, SCREENS_GALERA].concat();
+        let figures = screens.iter().flat_map(|screen| screen.figures);
+        for figure in figures.chain(LINE).filter(|one| one.kind != Kind::Text) {
+            for name in figure.from.split(['|', '+']) {
+                // Settings and what is the server's age.
+                let is_setting = !name.starts_with(char::is_uppercase) && !name.contains("wsrep");
+                if is_setting || name == "Uptime" {
+                    continue;
+                }
+                let counter = status(&name.to_lowercase());
+                let counter = counter.unwrap_or_else(|| panic!("{name} is not in the table"));
+                let rate = matches!(counter.class, Class::Rate(..));
+                let shown_as_rate = match figure.take {
+                    Take::Now | Take::Limit | Take::Others => false,
+                    Take::Rate | Take::SlowRate(_) | Take::Per(_) | Take::Less(_) => true,
+                };
+                // Galera's counts of failures are shown since the start.
+                assert!(rate == shown_as_rate || name.starts_with("wsrep"), "{name}");
+            }
+        }
+    }
+}

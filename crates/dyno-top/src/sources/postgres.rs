@@ -5,6 +5,8 @@ mod io;
 mod statements;
 mod tables;
 
+use dyno_core::counters::{Counts, Server, meaning};
+
 use super::server::{Asking, one};
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
@@ -46,6 +48,12 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         true => Ok(()),
         false => Err(format!("{what} is there from PostgreSQL {first} on")),
     };
+    let major = u16::try_from(version / 10_000).unwrap_or(u16::MAX);
+    let requests = match meaning("pg_stat_io", Server::Postgres, (major, 0)) {
+        Some(io) if io.counts == Counts::Operation => Ok(()),
+        Some(_) => Err("pg_stat_io counts blocks before PostgreSQL 18".to_owned()),
+        None => since(16, "pg_stat_io"),
+    };
     let mut notes = Vec::new();
     let monitors = one(
         asking,
@@ -68,6 +76,7 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         abilities: vec![
             ("pg_stat_statements", statements),
             ("pg_stat_io", since(16, "pg_stat_io")),
+            ("pg_stat_io of requests", requests),
             ("pg_stat_checkpointer", since(17, "pg_stat_checkpointer")),
             ("pg_stat_wal", since(14, "pg_stat_wal")),
             ("pg_shmem_allocations", since(13, "pg_shmem_allocations")),

@@ -17,6 +17,72 @@ pub(super) const REPLICATION: Check = Check {
     make: replication,
 };
 
+pub(super) const FLOW_CONTROL: Check = Check {
+    number: 40,
+    name: "flow-control",
+    title: "Whether a cluster paused the node's writes so that others could follow",
+    rule: "Doubt if Galera's flow control paused the node for {0} % of the time or more, or if \
+           group replication held its transactions back for as many seconds in all sessions \
+           together.",
+    thresholds: &[PAUSED],
+    make: flow_control,
+};
+
+const PAUSED: Threshold = Threshold {
+    name: "time in which writes were paused",
+    value: 5.0,
+    unit: "percent of the time",
+    why: "a pause now and then is how nodes stay together; from a twentieth of the time on the \
+          slowest node sets the rate",
+};
+
+/// Seconds per second, of the node and of all its sessions.
+const PAUSES: [(&str, &str); 2] = [
+    ("Galera", "db.status.wsrep_flow_control_paused_ns"),
+    (
+        "group replication",
+        "db.status.gr_flow_control_throttle_time_sum",
+    ),
+];
+/// Who asked the others to pause, and what waited for being applied.
+const SENT: &str = "db.status.wsrep_flow_control_sent";
+const QUEUE: &str = "db.status.wsrep_local_recv_queue";
+
+fn flow_control(view: &View) -> Made {
+    if view.imported() || view.embedded() || view.family().is_none() {
+        return Made::not_checked("There is no server that could be one of a cluster.");
+    }
+    let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
+    let Some((what, series)) = PAUSES.iter().find(clustered) else {
+        return Made::not_checked("The server counts no pauses of a cluster's flow control.");
+    };
+    let paused = view.mean(series).unwrap_or(0.0);
+    let asked = view.mean(SENT).filter(|per_s| *per_s > 0.0);
+    let by = match asked {
+        Some(per_s) => format!(
+            ", and the node asked for pauses itself {} times per second",
+            text::rate(per_s)
+        ),
+        None => String::new(),
+    };
+    Made::of(
+        match paused * 100.0 >= PAUSED.value {
+            true => Outcome::Doubt,
+            false => Outcome::Pass,
+        },
+        format!(
+            "Flow control of {what} paused writes for {} s of each second{by}.",
+            text::plain(paused)
+        ),
+        "Look for the node that cannot apply as fast (wsrep_flow_control_sent and \
+         wsrep_local_recv_queue there), give it more appliers, or offer less (--rate): the \
+         slowest node sets this rate.",
+    )
+    .with("paused", paused * 100.0, "percent of the time")
+    .with_some("requests of this node", asked, "per second")
+    .with_some("receive queue, most", view.largest(QUEUE), "count")
+}
+
 const LAG: Threshold = Threshold {
     name: "lag",
     value: 10.0,

@@ -40,6 +40,36 @@ fn debug_builds_are_refused() {
 }
 
 #[test]
+fn nodes_that_a_cluster_paused_are_doubted() {
+    const PAUSED: &str = "db.status.wsrep_flow_control_paused_ns";
+    expect("flow-control", NotChecked, |_| {});
+    expect("flow-control", Pass, |run| series(run, PAUSED, &[0.0; 30]));
+    expect("flow-control", Pass, |run| series(run, PAUSED, &[0.04; 30]));
+    let paused = expect("flow-control", Doubt, |run| {
+        series(run, PAUSED, &[0.6; 30]);
+        series(run, "db.status.wsrep_flow_control_sent", &[12.0; 30]);
+    });
+    let told = "Flow control of Galera paused writes for 0.6 s of each second";
+    assert!(paused.evidence.starts_with(told), "{}", paused.evidence);
+    assert!(paused.evidence.contains("itself 12"), "{}", paused.evidence);
+    let figure = (paused.numbers.iter()).find(|figure| figure.name == "paused");
+    assert!((figure.unwrap().value.unwrap() - 60.0).abs() < 1e-6);
+    // Sessions that group replication holds back count together.
+    let held = expect("flow-control", Doubt, |run| {
+        let series_of = "db.status.gr_flow_control_throttle_time_sum";
+        series(run, series_of, &[1.5; 30]);
+    });
+    assert!(
+        held.evidence.contains("group replication"),
+        "{}",
+        held.evidence
+    );
+    let sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    let finding = made(&sqlite, &Context::default(), "flow-control");
+    assert_eq!(finding.outcome, NotChecked);
+}
+
+#[test]
 fn requested_settings_are_in_effect() {
     let wanted = |name: &str, value: &str| RequestedSetting {
         name: name.to_owned(),
@@ -185,6 +215,13 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
     assert!(!few.evidence.contains("executions"), "{}", few.evidence);
+    // One of several nodes counts its own part.
+    let nodes = expect("connection", Pass, |run| {
+        let first = summary(run).endpoints[0].clone();
+        summary(run).endpoints.push(first);
+        series(run, "db.status.com_stmt_execute", &[0.0; 30]);
+    });
+    assert!(!nodes.evidence.contains("executions"), "{}", nodes.evidence);
     expect("connection", Doubt, |run| {
         plan(run).driver.prepare_on_server = false;
     });

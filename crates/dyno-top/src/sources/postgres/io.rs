@@ -23,17 +23,25 @@ pub(super) const IO: Screen = Screen {
     tables: &[
         Table {
             title: "Reads and writes by who does them",
-            asks: &[Ask::needing(
-                "pg_stat_io",
-                "SELECT * FROM pg_catalog.pg_stat_io LIMIT 200",
-            )],
+            // Requests of 18 are of one block or several, those before of one: bytes mean the same.
+            asks: &[
+                Ask::needing(
+                    "pg_stat_io of requests",
+                    "SELECT * FROM pg_catalog.pg_stat_io LIMIT 200",
+                ),
+                Ask::needing(
+                    "pg_stat_io",
+                    "SELECT *, reads * op_bytes AS read_bytes, writes * op_bytes AS write_bytes, \
+                     extends * op_bytes AS extend_bytes FROM pg_catalog.pg_stat_io LIMIT 200",
+                ),
+            ],
             columns: &[
                 Figure::text("backend", "backend_type"),
                 Figure::text("object", "object"),
                 Figure::text("context", "context"),
-                Figure::rate("reads/s", "reads"),
-                Figure::rate("writes/s", "writes"),
-                Figure::rate("extends/s", "extends"),
+                Figure::byte_rate("read/s", "read_bytes"),
+                Figure::byte_rate("written/s", "write_bytes"),
+                Figure::byte_rate("extended/s", "extend_bytes"),
                 Figure::rate("hits/s", "hits"),
                 Figure::rate("evict./s", "evictions"),
                 Figure::rate("fsyncs/s", "fsyncs"),

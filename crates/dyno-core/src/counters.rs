@@ -1,0 +1,336 @@
+//! What the counters of database servers count, as one table: for each series that Dyno makes of a
+//! server's counter, on which servers and versions, of which kind and unit, what one of it is, what
+//! resets it and what it includes. `docs/observers.md` is generated from it.
+
+mod mysql;
+mod postgres;
+
+#[cfg(test)]
+mod guide;
+#[cfg(test)]
+mod tests;
+
+/// A family of servers whose counters mean the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// MariaDB.
+    MariaDb,
+    /// MySQL and its forks.
+    MySql,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// Major and minor version.
+pub type Version = (u16, u16);
+
+/// Versions of a server: from the first one on, before the second one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Whose.
+    pub server: Server,
+    /// The first version that counts so.
+    pub since: Version,
+    /// The first version that no longer does.
+    pub before: Version,
+}
+
+const FIRST: Version = (0, 0);
+const NEVER: Version = (u16::MAX, 0);
+
+impl Span {
+    const fn all(server: Server) -> Self {
+        Self::between(server, FIRST, NEVER)
+    }
+
+    const fn since(server: Server, since: Version) -> Self {
+        Self::between(server, since, NEVER)
+    }
+
+    const fn before(server: Server, before: Version) -> Self {
+        Self::between(server, FIRST, before)
+    }
+
+    const fn between(server: Server, since: Version, before: Version) -> Self {
+        Self {
+            server,
+            since,
+            before,
+        }
+    }
+
+    /// Whether it holds a version.
+    pub fn holds(&self, server: Server, version: Version) -> bool {
+        self.server == server && (self.since..self.before).contains(&version)
+    }
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.server {
+            Server::MariaDb => "MariaDB",
+            Server::MySql => "MySQL",
+            Server::Postgres => "PostgreSQL",
+        })?;
+        let text = |(major, minor): Version| match self.server {
+            Server::Postgres => major.to_string(),
+            Server::MariaDb | Server::MySql => format!("{major}.{minor}"),
+        };
+        match (self.since == FIRST, self.before == NEVER) {
+            (true, true) => Ok(()),
+            (false, true) => write!(f, " since {}", text(self.since)),
+            (true, false) => write!(f, " before {}", text(self.before)),
+            (false, false) => {
+                write!(
+                    f,
+                    " since {}, before {}",
+                    text(self.since),
+                    text(self.before)
+                )
+            }
+        }
+    }
+}
+
+/// How a counter becomes a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Class {
+    /// Not at all: a setting, a version, a mean since the start.
+    Ignored,
+    /// A state, in this unit.
+    Gauge(&'static str),
+    /// A counter, as a rate of this unit, of which one count makes so much.
+    Rate(&'static str, f64),
+}
+
+/// What one count is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "`words` says it")]
+pub enum Counts {
+    Block,
+    Byte,
+    Commit,
+    Connection,
+    Descent,
+    Engine,
+    Event,
+    Lock,
+    LogRecord,
+    Mean,
+    Node,
+    Operation,
+    Row,
+    Session,
+    Statement,
+    Sync,
+    Table,
+    Time,
+    Transaction,
+    Wait,
+}
+
+impl Counts {
+    /// In words, for the guide.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Block => "a block (page)",
+            Self::Byte => "a byte",
+            Self::Commit => "a commit written to the binary log",
+            Self::Connection => "a connection",
+            Self::Descent => "a descent into an index, or a scan of a table that a process begins",
+            Self::Engine => "a statement's or transaction's commit in one engine",
+            Self::Event => "a case of it",
+            Self::Lock => "a lock",
+            Self::LogRecord => "a record of the log",
+            Self::Mean => "a mean or share since the last reset",
+            Self::Node => "a node",
+            Self::Operation => "a request to the kernel, for one block or several",
+            Self::Row => "a row",
+            Self::Session => "a session",
+            Self::Statement => "a statement",
+            Self::Sync => "a sync",
+            Self::Table => "a table",
+            Self::Time => "time",
+            Self::Transaction => "a transaction",
+            Self::Wait => "a wait that began",
+        }
+    }
+}
+
+/// What a counter includes besides what its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Also {
+    /// One for the end of each connection, or for what it asks when it begins.
+    Connections,
+    /// The write-ahead log.
+    Wal,
+}
+
+/// What sets a counter to 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// A start of the server.
+    Start,
+    /// That, and `FLUSH STATUS`.
+    FlushStatus,
+    /// `pg_stat_reset()` and its like, a crash; not an orderly start.
+    Statistics,
+    /// It is a state.
+    State,
+}
+
+impl Reset {
+    /// In words, for the guide.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::FlushStatus => "start, `FLUSH STATUS`",
+            Self::Statistics => "`pg_stat_reset…()`, crash",
+            Self::State => "–",
+        }
+    }
+}
+
+/// A counter of some servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counter {
+    /// Its series; with `*` at its end all that begin so.
+    pub series: &'static str,
+    /// The server's own name of it.
+    pub source: &'static str,
+    /// Which servers count it so.
+    pub on: &'static [Span],
+    /// Kind and unit of the series.
+    pub class: Class,
+    /// What one of it is.
+    pub counts: Counts,
+    /// What it includes besides.
+    pub also: &'static [Also],
+    /// What sets it to 0.
+    pub reset: Reset,
+    /// What a reader might take it for and should not.
+    pub remark: &'static str,
+}
+
+impl Counter {
+    const fn new(series: &'static str, source: &'static str, on: &'static [Span]) -> Self {
+        Self {
+            series,
+            source,
+            on,
+            class: Class::Rate("count/s", 1.0),
+            counts: Counts::Event,
+            also: &[],
+            reset: Reset::Start,
+            remark: "",
+        }
+    }
+
+    const fn counts(self, counts: Counts) -> Self {
+        let class = match counts {
+            Counts::Byte => Class::Rate("bytes/s", 1.0),
+            _ => self.class,
+        };
+        Self {
+            counts,
+            class,
+            ..self
+        }
+    }
+
+    const fn state(self, counts: Counts, unit: &'static str) -> Self {
+        Self {
+            counts,
+            class: Class::Gauge(unit),
+            reset: Reset::State,
+            ..self
+        }
+    }
+
+    /// Time in a unit of so many seconds, as seconds per second.
+    const fn seconds(self, scale: f64) -> Self {
+        Self {
+            counts: Counts::Time,
+            class: Class::Rate("ratio", scale),
+            ..self
+        }
+    }
+
+    /// A mean since the last reset, which says nothing of a run and is left out.
+    const fn mean(self) -> Self {
+        Self {
+            counts: Counts::Mean,
+            class: Class::Ignored,
+            ..self
+        }
+    }
+
+    const fn also(self, also: &'static [Also]) -> Self {
+        Self { also, ..self }
+    }
+
+    const fn reset(self, reset: Reset) -> Self {
+        Self { reset, ..self }
+    }
+
+    const fn only(self, on: &'static [Span]) -> Self {
+        Self { on, ..self }
+    }
+
+    const fn note(self, remark: &'static str) -> Self {
+        Self { remark, ..self }
+    }
+
+    /// Whether it includes that.
+    pub fn includes(&self, also: Also) -> bool {
+        self.also.contains(&also)
+    }
+
+    fn matches(&self, series: &str) -> bool {
+        match self.series.strip_suffix('*') {
+            Some(beginning) => series.starts_with(beginning),
+            None => self.series == series,
+        }
+    }
+}
+
+/// All of them, MySQL's and MariaDB's first.
+pub fn all() -> impl Iterator<Item = &'static Counter> {
+    mysql::COUNTERS.iter().chain(postgres::COUNTERS)
+}
+
+/// The rows of a series; those of its own name go before those of a beginning.
+fn rows(series: &str) -> impl Iterator<Item = &'static Counter> {
+    let exact = all().any(|counter| counter.series == series);
+    let longest = (all().filter(|counter| counter.matches(series)))
+        .map(|counter| counter.series.len())
+        .max();
+    all().filter(move |counter| match exact {
+        true => counter.series == series,
+        false => counter.matches(series) && Some(counter.series.len()) == longest,
+    })
+}
+
+/// What a series counts, on whichever server; the first row where it depends on the version.
+pub fn of(series: &str) -> Option<&'static Counter> {
+    rows(series).next()
+}
+
+/// What a series counts on a server of that version; `None` where that is not known.
+pub fn meaning(series: &str, server: Server, version: Version) -> Option<&'static Counter> {
+    rows(series).find(|counter| counter.on.iter().any(|span| span.holds(server, version)))
+}
+
+/// What a variable of MySQL's or MariaDB's `SHOW GLOBAL STATUS` counts, by its name in lower case.
+pub fn status(name: &str) -> Option<&'static Counter> {
+    of(&format!("db.status.{name}"))
+}
+
+/// Major and minor version of what a server says of itself: `10.11.19-MariaDB`, `18.6 (Debian)`.
+pub fn version(text: &str) -> Option<Version> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let mut parts = text[..end.unwrap_or(text.len())].split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next().and_then(|minor| minor.parse().ok());
+    Some((major, minor.unwrap_or(0)))
+}

@@ -1,0 +1,441 @@
+//! The counters of MySQL and MariaDB.
+
+use super::Also::Connections;
+use super::Counts::{
+    Block, Byte, Commit, Connection, Descent, Engine, Event, Node, Operation, Row, Session,
+    Statement, Sync, Table, Transaction, Wait,
+};
+use super::Reset::FlushStatus;
+use super::Server::{MariaDb, MySql};
+use super::{Counter, Span};
+
+const BOTH: &[Span] = &[Span::all(MariaDb), Span::all(MySql)];
+const MARIADB: &[Span] = &[Span::all(MariaDb)];
+const MYSQL: &[Span] = &[Span::all(MySql)];
+/// Row counts and syncs of the log left InnoDB's status there.
+const BEFORE_MARIADB_10_6: &[Span] = &[Span::before(MariaDb, (10, 6)), Span::all(MySql)];
+const GROUP: &[Span] = &[Span::since(MySql, (8, 1))];
+
+/// A microsecond, millisecond and nanosecond in seconds.
+const US: f64 = 1e-6;
+const MS: f64 = 1e-3;
+const NS: f64 = 1e-9;
+
+const fn status(series: &'static str, source: &'static str) -> Counter {
+    Counter::new(series, source, BOTH)
+}
+
+/// What Galera averages since the last reset.
+const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
+    status(series, source).mean().reset(FlushStatus).note(
+        "no series, since it says nothing of a run. Galera replicates `FLUSH STATUS`: that of any \
+         node resets it on all",
+    )
+}
+
+pub(super) const COUNTERS: &[Counter] = &[
+    status("db.status.questions", "Questions")
+        .counts(Statement)
+        .also(&[Connections])
+        .note(
+            "what clients send: COM_QUIT counts, so that each connection is one more; statements \
+             within procedures, COM_STMT_PREPARE and COM_STMT_CLOSE do not",
+        ),
+    status("db.status.queries", "Queries")
+        .counts(Statement)
+        .also(&[Connections])
+        .note("as Questions, with statements within procedures"),
+    status("db.status.com_stmt_execute", "Com_stmt_execute")
+        .counts(Statement)
+        .note(
+            "executions of prepared statements, which count as their kind (`Com_select`) and as a \
+             question too. MySQL's digests have them apart from text (`EXECUTE …`), MariaDB's \
+             have none of those that a driver executes",
+        ),
+    status("db.status.com_commit", "Com_commit")
+        .counts(Statement)
+        .note("statements COMMIT: what autocommit commits does not count"),
+    status("db.status.com_rollback", "Com_rollback")
+        .counts(Statement)
+        .note("statements ROLLBACK: what a lost session rolls back does not count"),
+    status("db.status.com_*", "Com_…")
+        .counts(Statement)
+        .note("statements of that kind, failed ones included, whatever they changed"),
+    status("db.status.handler_commit", "Handler_commit")
+        .counts(Engine)
+        .note(
+            "each statement that used a transactional engine counts, reads too, and the COMMIT \
+             once more; with the binary log on, what is written to it counts for that as well: \
+             an UPDATE with autocommit is 2",
+        ),
+    status("db.status.handler_prepare", "Handler_prepare")
+        .counts(Engine)
+        .note("both phases of a commit with the binary log: 2 for an UPDATE with autocommit"),
+    status("db.status.handler_read_rnd_next", "Handler_read_rnd_next")
+        .counts(Row)
+        .note("reads of the next row of a scan, those of tables that the server makes included"),
+    status("db.status.handler_read_*", "Handler_read_…")
+        .counts(Descent)
+        .note(
+            "`_key`, `_first` and `_last` are descents of an index; `_next` and `_prev` are rows \
+             read after one. FULLTEXT searches, and counts that MySQL's InnoDB makes by itself, \
+             move none of them",
+        ),
+    status("db.status.binlog_commits", "Binlog_commits")
+        .counts(Commit)
+        .note(
+            "with `binlog_format` MIXED or STATEMENT an UPDATE or DELETE of no row is one as \
+             well, which ROW does not write",
+        )
+        .only(MARIADB),
+    status("db.status.binlog_cache_*", "Binlog_cache_…")
+        .counts(Transaction)
+        .note("transactions that the cache of the binary log held, or wrote to disk (`_disk_use`)"),
+    status("db.status.connections", "Connections")
+        .counts(Connection)
+        .note("attempts, refused ones included"),
+    status("db.status.aborted_clients", "Aborted_clients").counts(Connection),
+    status("db.status.aborted_connects", "Aborted_connects").counts(Connection),
+    status("db.status.connection_errors_*", "Connection_errors_…").counts(Connection),
+    status("db.status.threads_created", "Threads_created"),
+    status("db.status.threads_connected", "Threads_connected").state(Session, "count"),
+    status("db.status.threads_running", "Threads_running")
+        .state(Session, "count")
+        .note("the one that asks is one of them"),
+    status("db.status.threads_cached", "Threads_cached").state(Session, "count"),
+    status("db.status.max_used_connections", "Max_used_connections")
+        .state(Connection, "count")
+        .reset(FlushStatus)
+        .note("the most at a time since then"),
+    status("db.status.prepared_stmt_count", "Prepared_stmt_count").state(Statement, "count"),
+    status("db.status.slow_queries", "Slow_queries")
+        .counts(Statement)
+        .note(
+            "longer than `long_query_time`. A wait for a row lock is in the slow log's `Lock_time` \
+             on MySQL and not on MariaDB",
+        ),
+    status("db.status.bytes_received", "Bytes_received").counts(Byte),
+    status("db.status.bytes_sent", "Bytes_sent")
+        .counts(Byte)
+        .note("MySQL 9.7 starts at an arbitrary number of some 10^14: only differences count"),
+    status("db.status.created_tmp_*", "Created_tmp_…").counts(Table),
+    status("db.status.sort_merge_passes", "Sort_merge_passes"),
+    status("db.status.opened_tables", "Opened_tables").counts(Table),
+    status(
+        "db.status.table_open_cache_active_instances",
+        "Table_open_cache_active_instances",
+    )
+    .state(Event, "count"),
+    status("db.status.table_open_cache_*", "Table_open_cache_…").counts(Table),
+    status("db.status.qcache_hits", "Qcache_hits")
+        .counts(Statement)
+        .note("answers of the query cache, which are no `Com_select`")
+        .only(MARIADB),
+    status("db.status.memory_used", "Memory_used")
+        .state(Byte, "bytes")
+        .only(MARIADB),
+    status("db.status.global_memory_used", "Global_memory_used")
+        .state(Byte, "bytes")
+        .only(MYSQL),
+    status("db.status.busy_time", "Busy_time")
+        .seconds(1.0)
+        .note("of all threads; 0 without `userstat`")
+        .only(MARIADB),
+    status("db.status.cpu_time", "Cpu_time")
+        .seconds(1.0)
+        .note("of all threads; 0 without `userstat`")
+        .only(MARIADB),
+    status("db.status.query_time", "Query_time")
+        .seconds(1.0)
+        .note("of all statements together")
+        .only(MARIADB),
+    status("db.status.innodb_row_lock_waits", "Innodb_row_lock_waits")
+        .counts(Wait)
+        .note("tables' locks and metadata locks do not count"),
+    status("db.status.innodb_row_lock_time", "Innodb_row_lock_time")
+        .seconds(MS)
+        .note("milliseconds, of all sessions that wait; a wait counts when it ends"),
+    status(
+        "db.status.innodb_row_lock_time_avg",
+        "Innodb_row_lock_time_avg",
+    )
+    .mean(),
+    status(
+        "db.status.innodb_row_lock_current_waits",
+        "Innodb_row_lock_current_waits",
+    )
+    .state(Session, "count"),
+    status("db.status.innodb_deadlocks", "Innodb_deadlocks")
+        .counts(Transaction)
+        .only(MARIADB),
+    status(
+        "db.status.innodb_buffer_pool_read_requests",
+        "Innodb_buffer_pool_read_requests",
+    )
+    .counts(Block)
+    .note("requests for a page, found or not: several for each row that is looked up"),
+    status(
+        "db.status.innodb_buffer_pool_reads",
+        "Innodb_buffer_pool_reads",
+    )
+    .counts(Block)
+    .note("pages that a request had to read; those read ahead do not count"),
+    status(
+        "db.status.innodb_buffer_pool_wait_free",
+        "Innodb_buffer_pool_wait_free",
+    )
+    .counts(Wait),
+    status(
+        "db.status.innodb_buffer_pool_pages_flushed",
+        "Innodb_buffer_pool_pages_flushed",
+    )
+    .counts(Block),
+    status(
+        "db.status.innodb_buffer_pool_pages_data",
+        "Innodb_buffer_pool_pages_data",
+    )
+    .state(Block, "count"),
+    status(
+        "db.status.innodb_buffer_pool_pages_dirty",
+        "Innodb_buffer_pool_pages_dirty",
+    )
+    .state(Block, "count"),
+    status(
+        "db.status.innodb_buffer_pool_pages_total",
+        "Innodb_buffer_pool_pages_total",
+    )
+    .state(Block, "count"),
+    status(
+        "db.status.innodb_buffer_pool_bytes_*",
+        "Innodb_buffer_pool_bytes_…",
+    )
+    .state(Byte, "bytes"),
+    status("db.status.innodb_pages_*", "Innodb_pages_…")
+        .counts(Block)
+        .note("`_read` includes those read ahead; `_written` leaves the doublewrite buffer out"),
+    status("db.status.innodb_data_read", "Innodb_data_read").counts(Byte),
+    status("db.status.innodb_data_written", "Innodb_data_written")
+        .counts(Byte)
+        .note("without the redo log on MariaDB"),
+    status("db.status.innodb_data_fsyncs", "Innodb_data_fsyncs")
+        .counts(Sync)
+        .note("of all files of InnoDB: those of the redo log are most of them"),
+    status("db.status.innodb_os_log_written", "Innodb_os_log_written")
+        .counts(Byte)
+        .note("of the redo log; MySQL counts whole blocks of 512 bytes"),
+    status("db.status.innodb_os_log_fsyncs", "Innodb_os_log_fsyncs")
+        .counts(Sync)
+        .only(BEFORE_MARIADB_10_6),
+    status("db.status.innodb_log_writes", "Innodb_log_writes").counts(Operation),
+    status(
+        "db.status.innodb_dblwr_pages_written",
+        "Innodb_dblwr_pages_written",
+    )
+    .counts(Block),
+    status("db.status.key_blocks_used", "Key_blocks_used").state(Block, "count"),
+    status("db.status.key_read_requests", "Key_read_requests").counts(Block),
+    status("db.status.key_writes", "Key_writes").counts(Block),
+    status(
+        "db.status.aria_pagecache_blocks_used",
+        "Aria_pagecache_blocks_used",
+    )
+    .state(Block, "count")
+    .only(MARIADB),
+    status(
+        "db.status.aria_pagecache_read_requests",
+        "Aria_pagecache_read_requests",
+    )
+    .counts(Block)
+    .only(MARIADB),
+    status("db.status.aria_pagecache_writes", "Aria_pagecache_writes")
+        .counts(Block)
+        .only(MARIADB),
+    status("db.status.binlog_bytes_written", "Binlog_bytes_written")
+        .counts(Byte)
+        .only(MARIADB),
+    status("db.status.innodb_log_waits", "Innodb_log_waits").counts(Wait),
+    status("db.status.innodb_rows_*", "Innodb_rows_…")
+        .counts(Row)
+        .note("`_read` are rows that InnoDB returned to the server, not to the client")
+        .only(BEFORE_MARIADB_10_6),
+    status("db.status.innodb_checkpoint_age", "Innodb_checkpoint_age")
+        .state(Byte, "bytes")
+        .only(MARIADB),
+    status(
+        "db.status.innodb_checkpoint_max_age",
+        "Innodb_checkpoint_max_age",
+    )
+    .state(Byte, "bytes")
+    .only(MARIADB),
+    status(
+        "db.status.innodb_redo_log_logical_size",
+        "Innodb_redo_log_logical_size",
+    )
+    .state(Byte, "bytes")
+    .only(MYSQL),
+    status(
+        "db.status.wsrep_flow_control_paused_ns",
+        "wsrep_flow_control_paused_ns",
+    )
+    .seconds(NS)
+    .note("how long Galera's flow control held this node's writes, whichever node asked for it"),
+    galera_mean(
+        "db.status.wsrep_flow_control_paused",
+        "wsrep_flow_control_paused",
+    ),
+    galera_mean(
+        "db.status.wsrep_local_recv_queue_avg",
+        "wsrep_local_recv_queue_avg",
+    ),
+    galera_mean(
+        "db.status.wsrep_local_send_queue_avg",
+        "wsrep_local_send_queue_avg",
+    ),
+    galera_mean(
+        "db.status.wsrep_cert_deps_distance",
+        "wsrep_cert_deps_distance",
+    ),
+    galera_mean("db.status.wsrep_cert_interval", "wsrep_cert_interval"),
+    galera_mean("db.status.wsrep_apply_oooe", "wsrep_apply_oooe"),
+    galera_mean("db.status.wsrep_apply_oool", "wsrep_apply_oool"),
+    galera_mean("db.status.wsrep_apply_window", "wsrep_apply_window"),
+    galera_mean("db.status.wsrep_commit_oooe", "wsrep_commit_oooe"),
+    galera_mean("db.status.wsrep_commit_oool", "wsrep_commit_oool"),
+    galera_mean("db.status.wsrep_commit_window", "wsrep_commit_window"),
+    status(
+        "db.status.wsrep_flow_control_sent",
+        "wsrep_flow_control_sent",
+    )
+    .reset(FlushStatus)
+    .note("requests of this node that the others pause"),
+    status(
+        "db.status.wsrep_flow_control_recv",
+        "wsrep_flow_control_recv",
+    )
+    .reset(FlushStatus)
+    .note("such requests of all nodes, its own included"),
+    status("db.status.wsrep_causal_reads", "wsrep_causal_reads").counts(Statement),
+    status("db.status.wsrep_last_committed", "wsrep_last_committed")
+        .counts(Transaction)
+        .note("the number of the cluster's last transaction: all nodes' count"),
+    status("db.status.wsrep_local_commits", "wsrep_local_commits")
+        .counts(Transaction)
+        .note("this node's own"),
+    status(
+        "db.status.wsrep_local_cert_failures",
+        "wsrep_local_cert_failures",
+    )
+    .counts(Transaction),
+    status("db.status.wsrep_local_bf_aborts", "wsrep_local_bf_aborts").counts(Transaction),
+    status("db.status.wsrep_local_recv_queue", "wsrep_local_recv_queue")
+        .state(Transaction, "count"),
+    status("db.status.wsrep_cluster_size", "wsrep_cluster_size").state(Node, "count"),
+    semi_sync(
+        "db.status.rpl_semi_sync_master_net_wait_time",
+        "Rpl_semi_sync_master_net_wait_time",
+    ),
+    semi_sync(
+        "db.status.rpl_semi_sync_master_tx_wait_time",
+        "Rpl_semi_sync_master_tx_wait_time",
+    ),
+    semi_sync(
+        "db.status.rpl_semi_sync_source_net_wait_time",
+        "Rpl_semi_sync_source_net_wait_time",
+    ),
+    semi_sync(
+        "db.status.rpl_semi_sync_source_tx_wait_time",
+        "Rpl_semi_sync_source_tx_wait_time",
+    ),
+    status("db.status.master_gtid_wait_time", "Master_gtid_wait_time")
+        .seconds(US)
+        .note("microseconds")
+        .only(MARIADB),
+    status(
+        "db.status.gr_flow_control_throttle_active_count",
+        "Gr_flow_control_throttle_active_count",
+    )
+    .state(Transaction, "count")
+    .only(GROUP),
+    time_sum(
+        "db.status.gr_flow_control_throttle_time_sum",
+        "Gr_flow_control_throttle_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_all_consensus_time_sum",
+        "Gr_all_consensus_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_certification_garbage_collector_time_sum",
+        "Gr_certification_garbage_collector_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_control_messages_sent_roundtrip_time_sum",
+        "Gr_control_messages_sent_roundtrip_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_data_messages_sent_roundtrip_time_sum",
+        "Gr_data_messages_sent_roundtrip_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_transactions_consistency_after_sync_time_sum",
+        "Gr_transactions_consistency_after_sync_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_transactions_consistency_after_termination_time_sum",
+        "Gr_transactions_consistency_after_termination_time_sum",
+    ),
+    time_sum(
+        "db.status.gr_transactions_consistency_before_begin_time_sum",
+        "Gr_transactions_consistency_before_begin_time_sum",
+    ),
+    innodb("db.innodb.history_list_length", "trx_rseg_history_len")
+        .state(Transaction, "count")
+        .note("undo logs that purge has not removed"),
+    innodb(
+        "db.innodb.buffer_pool_read_requests",
+        "buffer_pool_read_requests",
+    )
+    .counts(Block),
+    innodb("db.innodb.buffer_pool_reads", "buffer_pool_reads").counts(Block),
+    innodb("db.innodb.buffer_flush_sync*", "buffer_flush_sync…").counts(Block),
+    innodb("db.innodb.lock_deadlocks", "lock_deadlocks").counts(Transaction),
+    innodb("db.innodb.lock_row_lock_waits", "lock_row_lock_waits").counts(Wait),
+    innodb("db.innodb.os_data_fsyncs", "os_data_fsyncs").counts(Sync),
+    innodb("db.innodb.os_log_fsyncs", "os_log_fsyncs").counts(Sync),
+    innodb("db.innodb.os_log_bytes_written", "os_log_bytes_written").counts(Byte),
+    rocksdb("db.rocksdb.block_cache_usage", "Rocksdb_block_cache_usage").state(Byte, "bytes"),
+    rocksdb(
+        "db.rocksdb.compact_write_bytes",
+        "Rocksdb_compact_write_bytes",
+    )
+    .counts(Byte),
+    rocksdb("db.rocksdb.flush_write_bytes", "Rocksdb_flush_write_bytes").counts(Byte),
+    rocksdb("db.rocksdb.rows_*", "Rocksdb_rows_…").counts(Row),
+    rocksdb("db.rocksdb.wal_bytes", "Rocksdb_wal_bytes").counts(Byte),
+    rocksdb("db.rocksdb.wal_synced", "Rocksdb_wal_synced").counts(Sync),
+    Counter::new("db.binlog.size", "SHOW BINARY LOGS", BOTH).state(Byte, "bytes"),
+];
+
+/// Times of group replication, of all members' parts together.
+const fn time_sum(series: &'static str, source: &'static str) -> Counter {
+    status(series, source)
+        .seconds(US)
+        .note("microseconds; group replication")
+        .only(GROUP)
+}
+
+const fn semi_sync(series: &'static str, source: &'static str) -> Counter {
+    status(series, source)
+        .seconds(US)
+        .note("microseconds that commits waited for a replica, of all sessions")
+}
+
+/// A metric of `information_schema.INNODB_METRICS`.
+const fn innodb(series: &'static str, source: &'static str) -> Counter {
+    Counter::new(series, source, BOTH)
+}
+
+/// A variable of MyRocks.
+const fn rocksdb(series: &'static str, source: &'static str) -> Counter {
+    Counter::new(series, source, MARIADB)
+}

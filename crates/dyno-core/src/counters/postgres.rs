@@ -1,0 +1,222 @@
+//! The counters of PostgreSQL's views of statistics.
+
+use super::Also::{Connections, Wal};
+use super::Counts::{
+    Block, Byte, Descent, Event, Lock, LogRecord, Operation, Row, Session, Sync, Transaction, Wait,
+};
+use super::Reset::Statistics;
+use super::Server::Postgres;
+use super::{Counter, Span};
+
+const ALL: &[Span] = &[Span::all(Postgres)];
+const BEFORE_17: &[Span] = &[Span::before(Postgres, (17, 0))];
+const BEFORE_18: &[Span] = &[Span::between(Postgres, (14, 0), (18, 0))];
+const BLOCKS: &[Span] = &[Span::between(Postgres, (16, 0), (18, 0))];
+const SINCE_14: &[Span] = &[Span::since(Postgres, (14, 0))];
+const SINCE_16: &[Span] = &[Span::since(Postgres, (16, 0))];
+const SINCE_18: &[Span] = &[Span::since(Postgres, (18, 0))];
+
+/// A millisecond in seconds; the question divides, so that the series needs no scale.
+const DIVIDED: f64 = 1.0;
+
+const fn count(series: &'static str, source: &'static str) -> Counter {
+    Counter::new(series, source, ALL).reset(Statistics)
+}
+
+/// Reads and writes of one context, by blocks of 8 KiB.
+const fn blocks(series: &'static str, source: &'static str) -> Counter {
+    count(series, source).counts(Block).only(BLOCKS)
+}
+
+/// The same by requests to the kernel.
+const fn requests(series: &'static str, source: &'static str) -> Counter {
+    count(series, source)
+        .counts(Operation)
+        .only(SINCE_18)
+        .note("several blocks may be one request; the WAL's rows are left out")
+}
+
+const fn io_bytes(series: &'static str, source: &'static str) -> Counter {
+    count(series, source)
+        .counts(Byte)
+        .only(SINCE_16)
+        .note("before 18 blocks by `op_bytes`; the WAL's rows of 18 are left out")
+}
+
+pub(super) const COUNTERS: &[Counter] = &[
+    count("db.database.xact_commit", "pg_stat_database.xact_commit")
+        .counts(Transaction)
+        .also(&[Connections])
+        .note(
+            "a statement without BEGIN is one, reads too; so is what a connection asks when it \
+             begins",
+        ),
+    count(
+        "db.database.xact_rollback",
+        "pg_stat_database.xact_rollback",
+    )
+    .counts(Transaction)
+    .note("a failed transaction that ends with COMMIT is one"),
+    count("db.database.blks_read", "pg_stat_database.blks_read")
+        .counts(Block)
+        .note("not found in shared buffers: the kernel's cache may have had them"),
+    count("db.database.blks_hit", "pg_stat_database.blks_hit")
+        .counts(Block)
+        .note("a block counts each time it is looked at"),
+    count("db.database.tup_returned", "pg_stat_database.tup_returned")
+        .counts(Row)
+        .note("live rows that scans of tables read, and entries that scans of indexes returned"),
+    count("db.database.tup_fetched", "pg_stat_database.tup_fetched")
+        .counts(Row)
+        .note("live rows that indexes led to"),
+    count("db.database.tup_*", "pg_stat_database.tup_…")
+        .counts(Row)
+        .note("those of transactions that were rolled back included"),
+    count("db.database.conflicts", "pg_stat_database.conflicts"),
+    count("db.database.temp_files", "pg_stat_database.temp_files"),
+    count("db.database.temp_bytes", "pg_stat_database.temp_bytes").counts(Byte),
+    count("db.database.deadlocks", "pg_stat_database.deadlocks"),
+    count("db.database.sessions", "pg_stat_database.sessions")
+        .counts(Session)
+        .only(SINCE_14),
+    count("db.database.size", "pg_database_size").state(Byte, "bytes"),
+    count("db.backends", "pg_stat_database.numbackends").state(Session, "count"),
+    count("db.backends.*", "pg_stat_activity")
+        .state(Session, "count")
+        .note("without the observer"),
+    count(
+        "db.sessions[*",
+        "pg_stat_activity.wait_event_type; MySQL: the list of sessions",
+    )
+    .state(Session, "count")
+    .note("sessions at work, by what they wait for or do"),
+    count("db.locks.*", "pg_locks").state(Lock, "count"),
+    count("db.oldest_xmin.age", "pg_stat_activity.backend_xmin").state(Transaction, "count"),
+    count("db.tables.live_tuples", "pg_stat_user_tables.n_live_tup").state(Row, "count"),
+    count("db.tables.dead_tuples", "pg_stat_user_tables.n_dead_tup").state(Row, "count"),
+    count(
+        "db.tables.autovacuums",
+        "pg_stat_user_tables.autovacuum_count",
+    )
+    .counts(Event),
+    count("db.tables.scans", "pg_stat_user_tables.seq_scan + idx_scan")
+        .counts(Descent)
+        .note(
+            "not statements: an index scan counts for each row of an outer table, and before 17 \
+             for each value of an IN list; each parallel worker's scan counts; TABLESAMPLE and \
+             `ctid =` do not",
+        ),
+    count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read").counts(Row),
+    count(
+        "db.checkpointer.timed",
+        "pg_stat_bgwriter.checkpoints_timed",
+    )
+    .only(BEFORE_17)
+    .note("skipped ones included, on a server that wrote nothing"),
+    count("db.checkpointer.timed", "pg_stat_checkpointer.num_timed")
+        .only(&[Span::since(Postgres, (17, 0))])
+        .note("skipped ones included; `num_done` of 18 has those that were made"),
+    count(
+        "db.checkpointer.requested",
+        "pg_stat_checkpointer.num_requested, checkpoints_req",
+    ),
+    count(
+        "db.checkpointer.buffers_written",
+        "pg_stat_checkpointer.buffers_written",
+    )
+    .counts(Block),
+    count(
+        "db.checkpointer.write_time",
+        "pg_stat_checkpointer.write_time",
+    )
+    .seconds(DIVIDED)
+    .note("its pauses between writes included"),
+    count(
+        "db.checkpointer.sync_time",
+        "pg_stat_checkpointer.sync_time",
+    )
+    .seconds(DIVIDED),
+    count(
+        "db.bgwriter.maxwritten_clean",
+        "pg_stat_bgwriter.maxwritten_clean",
+    )
+    .note("rounds that ended at `bgwriter_lru_maxpages`"),
+    count(
+        "db.bgwriter.buffers_backend*",
+        "pg_stat_bgwriter.buffers_backend, _fsync",
+    )
+    .counts(Block)
+    .only(BEFORE_17)
+    .note("pages that sessions wrote themselves, and extended files by"),
+    count("db.bgwriter.buffers_*", "pg_stat_bgwriter.buffers_…").counts(Block),
+    count("db.wal.records", "pg_stat_wal.wal_records")
+        .counts(LogRecord)
+        .only(SINCE_14),
+    count("db.wal.fpi", "pg_stat_wal.wal_fpi")
+        .counts(Block)
+        .only(SINCE_14),
+    count("db.wal.bytes", "pg_stat_wal.wal_bytes")
+        .counts(Byte)
+        .only(SINCE_14)
+        .note("generated, not written: whole pages are written"),
+    count("db.wal.buffers_full", "pg_stat_wal.wal_buffers_full")
+        .counts(Wait)
+        .only(SINCE_14),
+    count("db.wal.writes", "pg_stat_wal.wal_write")
+        .counts(Operation)
+        .only(BEFORE_18),
+    count("db.wal.writes", "pg_stat_io.writes where object = 'wal'")
+        .counts(Operation)
+        .only(SINCE_18),
+    count("db.wal.syncs", "pg_stat_wal.wal_sync")
+        .counts(Sync)
+        .only(BEFORE_18)
+        .note("0 with `wal_sync_method` open_sync or open_datasync, and with fsync off"),
+    count("db.wal.syncs", "pg_stat_io.fsyncs where object = 'wal'")
+        .counts(Sync)
+        .only(SINCE_18)
+        .note("0 with `wal_sync_method` open_sync or open_datasync, and with fsync off"),
+    blocks("db.io.read_blocks", "pg_stat_io.reads"),
+    blocks("db.io.written_blocks", "pg_stat_io.writes"),
+    blocks("db.io.extended_blocks", "pg_stat_io.extends"),
+    requests("db.io.reads", "pg_stat_io.reads"),
+    requests("db.io.writes", "pg_stat_io.writes"),
+    requests("db.io.extends", "pg_stat_io.extends"),
+    io_bytes("db.io.read_bytes", "pg_stat_io.read_bytes"),
+    io_bytes("db.io.write_bytes", "pg_stat_io.write_bytes"),
+    io_bytes("db.io.extend_bytes", "pg_stat_io.extend_bytes"),
+    count("db.io.hits", "pg_stat_io.hits")
+        .counts(Block)
+        .only(SINCE_16),
+    count("db.io.evictions", "pg_stat_io.evictions")
+        .counts(Block)
+        .only(SINCE_16),
+    count("db.io.writebacks", "pg_stat_io.writebacks")
+        .counts(Block)
+        .only(SINCE_16)
+        .note("pages that the kernel was asked to write"),
+    count("db.io.fsyncs", "pg_stat_io.fsyncs")
+        .counts(Sync)
+        .only(SINCE_16)
+        .note("of tables and indexes; the WAL's of 18 are left out"),
+    count("pg_stat_io", "pg_stat_io as the server has it")
+        .counts(Operation)
+        .also(&[Wal])
+        .only(SINCE_18)
+        .note("has rows of the WAL; counts requests, whose bytes are columns of their own"),
+    count("pg_stat_io", "pg_stat_io as the server has it")
+        .counts(Block)
+        .only(BLOCKS)
+        .note("has none of the WAL; each read, write or extend is of one block"),
+    count(
+        "db.replication.lag",
+        "pg_last_xact_replay_timestamp(), replay_lag; Seconds_Behind_Source",
+    )
+    .state(super::Counts::Time, "s"),
+    count(
+        "db.replication.behind",
+        "pg_last_wal_replay_lsn(), replay_lsn",
+    )
+    .state(Byte, "bytes"),
+    count("db.replication.replicas", "pg_stat_replication").state(Session, "count"),
+];

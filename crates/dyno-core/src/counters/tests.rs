@@ -1,0 +1,116 @@
+use super::Server::{MariaDb, MySql, Postgres};
+use super::*;
+
+#[test]
+fn a_series_has_one_meaning_on_each_version() {
+    let rows: Vec<&Counter> = all().collect();
+    for (at, one) in rows.iter().enumerate() {
+        for two in &rows[at + 1..] {
+            let both = one
+                .on
+                .iter()
+                .flat_map(|a| two.on.iter().map(move |b| (a, b)));
+            let overlap = both.into_iter().any(|(a, b)| {
+                a.server == b.server && a.since.max(b.since) < a.before.min(b.before)
+            });
+            assert!(one.series != two.series || !overlap, "{} twice", one.series);
+        }
+        assert!(!one.on.is_empty() && !one.source.is_empty(), "{one:?}");
+        let state = one.reset == Reset::State;
+        let gauge = matches!(one.class, Class::Gauge(_));
+        assert!(
+            !state || gauge,
+            "{} is a state that is no gauge",
+            one.series
+        );
+    }
+}
+
+fn counts(series: &str, server: Server, version: Version) -> Option<Counts> {
+    Some(meaning(series, server, version)?.counts)
+}
+
+#[test]
+fn requests_and_blocks_are_told_apart_by_version() {
+    for (version, io) in [((15, 4), None), ((17, 2), Some(Counts::Block))] {
+        assert_eq!(counts("pg_stat_io", Postgres, version), io);
+        assert_eq!(counts("db.io.reads", Postgres, version), None);
+    }
+    assert_eq!(
+        counts("db.io.read_blocks", Postgres, (17, 2)),
+        Some(Counts::Block)
+    );
+    assert_eq!(counts("db.io.read_blocks", Postgres, (18, 0)), None);
+    assert_eq!(
+        counts("db.io.reads", Postgres, (18, 0)),
+        Some(Counts::Operation)
+    );
+    let wal = |version| {
+        meaning("pg_stat_io", Postgres, version)
+            .unwrap()
+            .includes(Also::Wal)
+    };
+    assert!(wal((18, 0)) && !wal((17, 0)));
+}
+
+#[test]
+fn what_servers_count_otherwise_than_their_names_say() {
+    for server in [MariaDb, MySql] {
+        let questions = meaning("db.status.questions", server, (10, 11)).unwrap();
+        assert!(questions.includes(Also::Connections));
+        let commits = counts("db.status.handler_commit", server, (10, 11));
+        assert_eq!(commits, Some(Counts::Engine));
+    }
+    assert_eq!(
+        counts("db.tables.scans", Postgres, (15, 0)),
+        Some(Counts::Descent)
+    );
+    assert_eq!(counts("db.status.binlog_commits", MySql, (9, 7)), None);
+    // MariaDB took these out of its status.
+    assert_eq!(
+        counts("db.status.innodb_rows_read", MariaDb, (10, 11)),
+        None
+    );
+    assert_eq!(
+        counts("db.status.innodb_rows_read", MariaDb, (10, 5)),
+        Some(Counts::Row)
+    );
+    assert_eq!(
+        counts("db.status.innodb_rows_read", MySql, (9, 7)),
+        Some(Counts::Row)
+    );
+}
+
+#[test]
+fn names_go_before_beginnings() {
+    assert_eq!(status("com_commit").unwrap().source, "Com_commit");
+    assert_eq!(status("com_select").unwrap().source, "Com_…");
+    let flushed = status("innodb_buffer_pool_pages_flushed").unwrap();
+    assert_eq!(flushed.class, Class::Rate("count/s", 1.0));
+    assert_eq!(status("made_up"), None);
+}
+
+#[test]
+fn versions_are_read_from_what_servers_say() {
+    for (text, expected) in [
+        ("10.11.19-MariaDB-0+deb12u1", Some((10, 11))),
+        ("9.7.4-2", Some((9, 7))),
+        ("18.6 (Debian 18.6-1)", Some((18, 6))),
+        ("18beta2", Some((18, 0))),
+        ("", None),
+        ("unknown", None),
+    ] {
+        assert_eq!(version(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn spans_are_written_as_people_do() {
+    assert_eq!(Span::all(MySql).to_string(), "MySQL");
+    assert_eq!(
+        Span::before(MariaDb, (10, 6)).to_string(),
+        "MariaDB before 10.6"
+    );
+    let both = Span::between(Postgres, (16, 0), (18, 0));
+    assert_eq!(both.to_string(), "PostgreSQL since 16, before 18");
+}
