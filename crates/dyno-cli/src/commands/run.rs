@@ -1,6 +1,6 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
@@ -343,7 +343,12 @@ impl<'a> Request<'a> {
         parsed: &Parsed,
         (own, mut plan): (Vec<(String, OptionValue)>, Plan),
         shaping: &Shaping<'_>,
-        RunContext { stop, output, part }: RunContext,
+        RunContext {
+            stop,
+            output,
+            part,
+            tables,
+        }: RunContext,
     ) -> Result<u8> {
         self.refuse(&plan)?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
@@ -384,6 +389,11 @@ impl<'a> Request<'a> {
             server,
             phase: None,
         };
+        if let Some(kept) = tables {
+            let found = dyno_run::tables_there(&mut ready, &request)?;
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            return Ok(STATUS_DONE);
+        }
         if !request.plan.phases.is_empty() || self.ladder.is_some() {
             alone(&request.plan.drive, screen.fleet.as_ref())?;
             drop(ready);

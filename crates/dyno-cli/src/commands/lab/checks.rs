@@ -77,8 +77,12 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
             )),
         };
     };
-    let own = settings(server, &server.set)?;
-    kind.check(&own, home).map_err(|error| anyhow!("{error}"))
+    // What is changed while it runs is a setting, too.
+    for set in [&server.set, &cell.effective.online] {
+        let own = settings(server, set)?;
+        kind.check(&own, home).map_err(|error| anyhow!("{error}"))?;
+    }
+    Ok(())
 }
 
 /// The plan of a command line, of which nothing is run.
