@@ -236,7 +236,11 @@ impl Lab {
                 wrong.push(problem);
             }
         };
-        for cell in &checks::of_each_level(&self.trials.cells) {
+        let each_level = checks::of_each_level(&self.trials.cells);
+        for problem in checks::unknown_online(&each_level) {
+            add(problem);
+        }
+        for cell in &each_level {
             for (name, level) in &cell.levels {
                 if let Err(why) = parse_factor(&format!("{name}={level}")) {
                     add(format!("the factor '{name}': {why}"));
