@@ -98,7 +98,9 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
             "Answer"
         },
     );
-    if !input.title.is_empty() {
+    // An experiment has its own answer, by one method for all: a second one would be another.
+    let is_judged = input.experiment.is_none();
+    if !input.title.is_empty() && is_judged {
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }
     // A heading of the user's leaves the answer of the runs' search below it.
@@ -106,8 +108,6 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(answer));
     }
-    // An experiment has its own answer, by one method for all: a second one would be another.
-    let is_judged = input.experiment.is_none();
     if let Some(told) = against(&sides).filter(|_| is_judged && searched.is_none()) {
         put!(page, "<p class=\"lead\">{}</p>", Text(told));
     }
