@@ -337,6 +337,24 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Runs a command that is no run, and answers its status; a run can begin otherwise.
+    fn without_load(&self, ready: &mut Ready, quiet: bool) -> Result<Option<u8>> {
+        if let Some(plan) = ready.plan() {
+            if self.command != "run" {
+                return host::command(plan, self.command, &ready.stop, quiet).map(Some);
+            }
+            ready
+                .check_event()
+                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
+        }
+        if self.command == "run" {
+            return Ok(None);
+        }
+        loading::with_progress(ready, self.command, quiet)
+            .map_err(|error| with_hint(error, ready, &self.workload))?;
+        Ok(Some(STATUS_DONE))
+    }
+
     fn execute(
         mut self,
         loaded: Loaded,
@@ -357,18 +375,8 @@ impl<'a> Request<'a> {
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
         let server = self.server(&ready)?;
         let quiet = parsed.has("quiet");
-        if let Some(plan) = ready.plan() {
-            if self.command != "run" {
-                return host::command(plan, self.command, &ready.stop, quiet);
-            }
-            ready
-                .check_event()
-                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
-        }
-        if self.command != "run" {
-            loading::with_progress(&mut ready, self.command, quiet)
-                .map_err(|error| with_hint(error, &ready, &self.workload))?;
-            return Ok(STATUS_DONE);
+        if let Some(status) = self.without_load(&mut ready, quiet)? {
+            return Ok(status);
         }
         let mut screen = Screen::of(parsed, part, &ready, shaping.temporary)?;
         if folder.is_some() {

@@ -274,7 +274,7 @@ mod tests {
     fn what_is_wide_is_inconclusive_and_needs_more_blocks() {
         let wide = ratio(3.05, 0.44, 20.9, 3);
         assert!(wide.is_inconclusive());
-        // It reaches 1.93 with 3 blocks, 1.24 with 4 and 0.96 with 5; the ratio's logarithm is 1.12.
+        // It reaches 1.93 with 3 blocks, 1.24 with 4 and 0.96 with 5; its logarithm is 1.12.
         assert_eq!(wide.blocks_needed(), Some(2));
         assert!(!ratio(1.01, 0.97, 1.05, 5).is_inconclusive());
         assert!(!ratio(2.0, 1.5, 2.6, 5).is_inconclusive());

@@ -1,6 +1,7 @@
 //! Comparisons of runs whose difference is known.
 
 mod logs;
+mod open_loops;
 mod ratios;
 mod tables;
 
@@ -339,42 +340,6 @@ fn figures_of_another_meaning_are_refused() {
     assert!(matches!(refused(empty), CompareError::NoEvents(_)));
     let none = compared(&base, &[], &options).unwrap_err();
     assert_eq!(none, CompareError::NoRuns("new"));
-}
-
-#[test]
-fn an_open_loop_is_answered_by_its_response_time() {
-    use dyno_core::summary::LatencyLimit;
-    let run = |above: u64, backlog: u64, seed: u64| {
-        let mut run = open_loop(60, 500.0, seed);
-        run.head.name = format!("open-{seed}");
-        let summary = run.summary.as_mut().unwrap();
-        summary.latency_limit = Some(LatencyLimit {
-            limit_ms: 10.0,
-            above,
-            skipped: 0,
-        });
-        summary.open_loop.as_mut().unwrap().backlog = backlog;
-        summary.response.as_mut().unwrap().count = 1_000;
-        run
-    };
-    let comparison = sides(&[run(0, 0, 1)], &[run(50, 700, 2)]);
-    assert!(comparison.is_open_loop());
-    assert_eq!(comparison.subject().unwrap().name, "response time, p99");
-    let kept_up = comparison.kept_up().into_iter();
-    let kept_up: Vec<_> = kept_up.map(|own| (own.name.as_str(), own.new)).collect();
-    assert_eq!(
-        kept_up,
-        [
-            ("late events", Some(5.0)),
-            ("backlog at the end", Some(700.0))
-        ]
-    );
-    let closed = sides(
-        &[super::tests::run(1000.0, 1)],
-        &[super::tests::run(900.0, 2)],
-    );
-    assert!(!closed.is_open_loop() && closed.kept_up().is_empty());
-    assert_eq!(closed.subject().unwrap().name, "events");
 }
 
 #[test]
