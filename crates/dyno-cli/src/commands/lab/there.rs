@@ -72,12 +72,9 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
         return Ok(Mode::Load);
     };
-    if let TablesThere::Misfit(why) = first {
-        return Err(format!("the tables there do not fit: {why}"));
-    }
     // Tables that may be somebody else's, with a name that the workload does not have.
     let tables = match first {
-        TablesThere::Fit => "the workload's tables are there already",
+        TablesThere::Fit | TablesThere::Misfit(_) => "the workload's tables are there already",
         _ => "there are tables already, perhaps the workload's",
     };
     if found.len() > 1 {
@@ -85,6 +82,9 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
             "{tables}, and this experiment needs {} different data sets",
             found.len()
         ));
+    }
+    if let TablesThere::Misfit(why) = first {
+        return Err(format!("the tables there do not fit: {why}"));
     }
     if resets {
         return Err(format!(
