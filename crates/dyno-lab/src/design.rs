@@ -142,6 +142,17 @@ impl Experiment {
             .map_or(BLOCKS_MAX, |most| most as usize)
     }
 
+    /// The figure that answers where nothing is searched: the rate; of open loops, whose rate is
+    /// asked for, the response time.
+    pub fn subject(&self) -> &'static str {
+        let is_open = |cell: &Cell| cell.effective.load.rate.is_some();
+        let cells = self.cells();
+        match !cells.is_empty() && cells.iter().all(is_open) {
+            true => "p99",
+            false => "rate",
+        }
+    }
+
     /// Whether ratios are precise enough after these trials, or no more blocks are to be measured.
     pub fn is_precise(&self, trials: &[crate::Measured]) -> bool {
         let Some(precision) = self.precision() else {
@@ -151,7 +162,7 @@ impl Experiment {
             precision,
             ..Rule::up_to(self.blocks_max())
         };
-        let all = crate::block_logs(self, trials, "rate");
+        let all = crate::block_logs(self, trials, self.subject());
         let stops = |logs: &Vec<f64>| look(logs, &rule).is_none_or(|look| look.stop.is_some());
         all.iter().all(stops)
     }

@@ -1,5 +1,6 @@
 //! A search for the highest load that keeps a promise: what was tried, and what was found.
 
+use dyno_core::record::{Fact, RunRecord};
 use dyno_stats::Bounds;
 use dyno_stats::search::{self as stats, Class, Found, Outcome, Purpose};
 use serde::Serialize;
@@ -233,10 +234,64 @@ impl SearchResult {
         }
     }
 
+    /// What its runs keep of it as facts, the answer as it is told first.
+    pub fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let mut put = |name: &str, value: String| {
+            facts.push(Fact {
+                name: name.to_owned(),
+                value,
+                source: "dyno search".to_owned(),
+            });
+        };
+        put(ANSWER, crate::terminal::search_answer(self));
+        put("search.promise", self.plan.promise.clone());
+        put("search.ending", word(&self.ending));
+        put("search.confirmed", self.confirmed.to_string());
+        for (bound, load) in [("lower", self.lower), ("upper", self.upper)] {
+            let Some(load) = load else { continue };
+            put(&format!("search.{bound}"), load.to_string());
+            let Some(votes) = self.votes(load) else {
+                continue;
+            };
+            let of = |kept: usize, broken: usize| format!("{kept} of {}", kept + broken);
+            put(&format!("search.{bound}.votes"), of(votes.good, votes.bad));
+            if votes.confirmed + votes.broken > 0 {
+                let further = of(votes.confirmed, votes.broken);
+                put(&format!("search.{bound}.confirming"), further);
+            }
+        }
+        facts
+    }
+
     /// The votes on a load.
     pub(crate) fn votes(&self, load: f64) -> Option<&LoadVotes> {
         self.loads.iter().find(|own| own.load == load)
     }
+}
+
+/// The fact that has a search's answer.
+pub const ANSWER: &str = "search.answer";
+
+/// The answer of the search that all of these runs are trials of; `None` where they are not of one.
+pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
+    let of = |run: &'_ RunRecord| -> Option<usize> {
+        run.facts.iter().position(|fact| fact.name == ANSWER)
+    };
+    let first = runs.first()?;
+    let answer = first.facts.get(of(first)?)?.value.as_str();
+    let name = first.head.factors.get(FACTOR)?;
+    let same = |run: &RunRecord| run.head.factors.get(FACTOR) == Some(name);
+    runs.iter().all(same).then_some(answer)
+}
+
+/// The factor whose level names a search.
+pub const FACTOR: &str = "search";
+
+/// A value as JSON has it.
+fn word(value: &impl Serialize) -> String {
+    let json = serde_json::to_value(value).unwrap_or_default();
+    json.as_str().unwrap_or_default().to_owned()
 }
 
 /// The median rate of the trials at a load that kept the promise.

@@ -1,5 +1,8 @@
 //! What the sessions of a run do: a script, or one of the tests of the host.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use dyno_core::plan::RandPlan;
 use dyno_core::summary::{MachineFigure, MachineSummary};
 use dyno_host::{Edition, Kind, Plan, Setting, Test};
@@ -80,6 +83,41 @@ impl Workload {
             Self::Host(..) => true,
         }
     }
+}
+
+/// The texts of a script and of all modules that it requires; `None` where one cannot be read.
+pub fn sources(work: &Workload) -> Option<Vec<String>> {
+    let source = work.script()?;
+    let folder = Path::new(&source.path).parent();
+    let mut texts = vec![String::from_utf8(source.text.clone()).ok()?];
+    let mut seen = BTreeSet::new();
+    let mut at = 0;
+    while at < texts.len() {
+        for name in required(&texts[at]) {
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            let builtin = builtins::SCRIPTS.iter().find(|(own, _)| *own == name);
+            texts.push(match builtin {
+                Some((_, text)) => (*text).to_owned(),
+                None => std::fs::read_to_string(folder?.join(format!("{name}.lua"))).ok()?,
+            });
+        }
+        at += 1;
+    }
+    Some(texts)
+}
+
+/// The modules that a script requires by a text.
+fn required(text: &str) -> Vec<String> {
+    let calls = text.split("require").skip(1);
+    let names = calls.filter_map(|rest| {
+        let rest = rest.trim_start_matches(['(', ' ']);
+        let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c))?;
+        let (name, _) = rest[1..].split_once(quote)?;
+        Some(name.to_owned())
+    });
+    names.collect()
 }
 
 /// A test of the host as the command lines see it: as if a script had declared it.

@@ -152,12 +152,20 @@ impl Executables {
         environment
     }
 
+    /// Whom its programs run as: those on another host by ssh as this user, who has the keys.
+    fn whom(
+        &self,
+        unprivileged: Option<crate::process::Identity>,
+    ) -> Option<crate::process::Identity> {
+        unprivileged.filter(|_| self.host.is_none())
+    }
+
     fn run(&self, context: &Context<'_>, name: &str, arguments: &[&str]) -> Result<Output> {
         let words = self.words(context, name, arguments);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null());
         command.envs(self.environment(context));
-        crate::process::become_user(&mut command, context.folder.identity());
+        crate::process::become_user(&mut command, self.whom(context.folder.identity()));
         command.output().on("run", &self.path.join(name))
     }
 
@@ -243,7 +251,7 @@ impl Contract for Executables {
             environment: self.environment(context),
             inherits: true,
             input: lines(context.settings),
-            identity: context.folder.identity().filter(|_| self.host.is_none()),
+            identity: self.whom(context.folder.identity()),
             stop: match self.has("stop") {
                 true => Stop::Program(self.words(context, "stop", &[])),
                 false => Stop::Signal(libc::SIGTERM),

@@ -103,6 +103,29 @@ impl Online {
         Ok(undo)
     }
 
+    /// The settings that the server does not have, each with the nearest that it has.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn unknown(&self, settings: &Settings) -> Result<Vec<String>> {
+        let has = self.settings()?;
+        let wrong = settings.iter().filter(|(name, _)| !has.contains_key(*name));
+        Ok(wrong
+            .map(|(name, _)| {
+                let near = has
+                    .keys()
+                    .map(|own| (strsim::osa_distance(own, name), own))
+                    .min();
+                match near {
+                    Some((0..=3, near)) => {
+                        format!("the server has no setting '{name}'; did you mean '{near}'?")
+                    }
+                    _ => format!("the server has no setting '{name}'"),
+                }
+            })
+            .collect())
+    }
+
     fn settings(&self) -> Result<BTreeMap<String, Reported>> {
         let told = settings_by_url(connect_to(&self.url))?;
         Ok(told.unwrap_or_default())

@@ -78,6 +78,38 @@ pub struct Comparison {
     pub findings: Vec<Finding>,
 }
 
+impl Comparison {
+    /// The metric that answers: the throughput, or the response time of an open loop, whose rate
+    /// was asked for.
+    pub fn subject(&self) -> Option<&Metric> {
+        let called = |name: &str| self.metrics.iter().find(|metric| metric.name == name);
+        let open = ["p99", "p95", "p50", "mean"];
+        let known = |metric: &&Metric| metric.ratio.is_some();
+        let mut open = open
+            .iter()
+            .filter_map(|of| called(&format!("response time, {of}")).filter(known));
+        open.next().or_else(|| called("events"))
+    }
+
+    /// Whether the load was an open loop.
+    pub fn is_open_loop(&self) -> bool {
+        let mut metrics = self.metrics.iter();
+        metrics.any(|metric| metric.name == "response time, mean")
+    }
+
+    /// Of an open loop, what else tells how it kept up: late events and the backlog, where there
+    /// were some.
+    pub fn kept_up(&self) -> Vec<&Metric> {
+        let names = [metrics::LATE, metrics::BACKLOG];
+        let some = |value: Option<f64>| value.is_some_and(|value| value > 0.0);
+        let metrics = self.metrics.iter();
+        metrics
+            .filter(|metric| names.contains(&metric.name.as_str()))
+            .filter(|metric| some(metric.base) || some(metric.new))
+            .collect()
+    }
+}
+
 /// What intervals and tests rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {

@@ -59,6 +59,29 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
     costs
 }
 
+/// The names of all costs that runs may have.
+pub fn cost_names() -> impl Iterator<Item = &'static str> {
+    let counted = MYSQL.iter().chain(POSTGRES).map(|(name, ..)| *name);
+    OBSERVED.iter().copied().chain(counted)
+}
+
+/// The costs that are not counted by the server.
+const OBSERVED: [&str; 13] = [
+    "server CPU",
+    "client CPU",
+    "host CPU",
+    "server context switches",
+    "host context switches",
+    "read by the server",
+    "written by the server",
+    "read from disks",
+    "written to disks",
+    "disk reads",
+    "disk writes",
+    "received from the server",
+    "sent to the server",
+];
+
 /// Why nothing is divided by the events of a run that lost an agent: the server did more of them.
 const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
 

@@ -40,7 +40,7 @@ pub use compare::{
 };
 pub use conduct::{EXPORT_CORES, PROFILE_CORES};
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
-pub use costs::costs;
+pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use generator::CEILING;
 pub use part::{judge_part, steady_from};

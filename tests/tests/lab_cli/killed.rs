@@ -45,7 +45,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     let mut kills = 0;
     for wait in Instants(7).take(20) {
         let begun = lab.path("dyno.db").exists();
-        let action = if begun { "resume" } else { "run" };
+        let action = if begun { "resume --reload" } else { "run" };
         let dyno = lab.start(&format!("lab {action} matrix.toml"));
         std::thread::sleep(Duration::from_millis(wait));
         dyno.signal(libc::SIGKILL);
@@ -56,7 +56,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     }
     assert!(kills > 5, "only {kills} were killed before they were done");
     let action = match status_or_nothing(&lab) {
-        true => "resume",
+        true => "resume --reload",
         false => "run",
     };
     lab.dyno(&format!("lab {action} matrix.toml")).success();

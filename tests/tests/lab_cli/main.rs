@@ -6,4 +6,5 @@ mod common;
 mod killed;
 mod levels;
 mod mistakes;
+mod there;
 mod whole;

@@ -57,6 +57,27 @@ fn what_cannot_be_run_is_told_with_its_place() {
             "url = 'sqlite:x.db'",
             "needs a server that Dyno starts",
         ),
+        (
+            "[[factor]]",
+            "[[claim]]\ntext = 'x'\ncheck = { figure = 'nonsense', above = 1.0 }\n[[factor]]",
+            "x.toml:15:21: no trial has a figure 'nonsense'; the nearest is ",
+        ),
+        (
+            "applies = 'start'\nsetting = 'sync_binlog'",
+            "applies = 'online'\nsetting = 'sync_binlgo'",
+            "sync_binlgo",
+        ),
+        (
+            "levels = [0, 1]",
+            "levels = [0, { name = 'x', command = 'date > {ot}/x' }]",
+            "x.toml:17:49: nothing replaces '{ot}'; there are {out}, {port}, {interface}",
+        ),
+        (
+            "levels = [0, 1]",
+            "levels = [0, 1]\n[[factor]]\nname = 'idle'\napplies = 'client'\n\
+             levels = [{ name = 'a' }]\n[design]\ncross = ['binlog']",
+            "no trial has a level of 'idle': it is not in `cross`",
+        ),
     ] {
         assert!(FILE.contains(from), "{from}");
         write(&lab, "x.toml", &FILE.replace(from, to));

@@ -1,7 +1,7 @@
 //! Kinds of servers that somebody else's executables make.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use dyno_tests::server::variable;
@@ -182,8 +182,12 @@ fn executables_on_another_host_are_reached_by_ssh() {
     );
     let bin = lab.path("bin");
     fs::create_dir(&bin).unwrap();
-    let ssh = "#!/bin/sh\nwhile [ \"$1\" = -o ]; do shift 2; done\n[ \"$1\" = db1 ] || exit 255\n\
-               shift\nexec sh -c \"$*\"\n";
+    // Only the user who starts Dyno has the keys, root among them.
+    let user = fs::metadata(&bin).unwrap().uid();
+    let ssh = format!(
+        "#!/bin/sh\n[ \"$(id -u)\" = {user} ] || exit 255\nwhile [ \"$1\" = -o ]; do shift 2; \
+         done\n[ \"$1\" = db1 ] || exit 255\nshift\nexec sh -c \"$*\"\n"
+    );
     fs::write(bin.join("ssh"), ssh).unwrap();
     fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

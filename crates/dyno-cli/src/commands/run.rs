@@ -1,6 +1,6 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
@@ -337,13 +337,36 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Runs a command that is no run, and answers its status; a run can begin otherwise.
+    fn without_load(&self, ready: &mut Ready, quiet: bool) -> Result<Option<u8>> {
+        if let Some(plan) = ready.plan() {
+            if self.command != "run" {
+                return host::command(plan, self.command, &ready.stop, quiet).map(Some);
+            }
+            ready
+                .check_event()
+                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
+        }
+        if self.command == "run" {
+            return Ok(None);
+        }
+        loading::with_progress(ready, self.command, quiet)
+            .map_err(|error| with_hint(error, ready, &self.workload))?;
+        Ok(Some(STATUS_DONE))
+    }
+
     fn execute(
         mut self,
         loaded: Loaded,
         parsed: &Parsed,
         (own, mut plan): (Vec<(String, OptionValue)>, Plan),
         shaping: &Shaping<'_>,
-        RunContext { stop, output, part }: RunContext,
+        RunContext {
+            stop,
+            output,
+            part,
+            tables,
+        }: RunContext,
     ) -> Result<u8> {
         self.refuse(&plan)?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
@@ -352,18 +375,8 @@ impl<'a> Request<'a> {
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
         let server = self.server(&ready)?;
         let quiet = parsed.has("quiet");
-        if let Some(plan) = ready.plan() {
-            if self.command != "run" {
-                return host::command(plan, self.command, &ready.stop, quiet);
-            }
-            ready
-                .check_event()
-                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
-        }
-        if self.command != "run" {
-            loading::with_progress(&mut ready, self.command, quiet)
-                .map_err(|error| with_hint(error, &ready, &self.workload))?;
-            return Ok(STATUS_DONE);
+        if let Some(status) = self.without_load(&mut ready, quiet)? {
+            return Ok(status);
         }
         let mut screen = Screen::of(parsed, part, &ready, shaping.temporary)?;
         if folder.is_some() {
@@ -384,6 +397,11 @@ impl<'a> Request<'a> {
             server,
             phase: None,
         };
+        if let Some(kept) = tables {
+            let found = dyno_run::tables_there(&mut ready, &request)?;
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            return Ok(STATUS_DONE);
+        }
         if !request.plan.phases.is_empty() || self.ladder.is_some() {
             alone(&request.plan.drive, screen.fleet.as_ref())?;
             drop(ready);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use dyno_core::plan::{Plan, RecordPlan};
 use dyno_load::StopSignal;
+use dyno_run::TablesThere;
 use dyno_run::calibration::Calibration;
 
 use super::plans;
@@ -25,6 +26,8 @@ pub struct Within {
     pub kept: Kept,
     /// Nothing is run: what is kept is the plan.
     pub plans_only: bool,
+    /// Nothing is run: what is kept is which of the workload's tables are there.
+    pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
     /// The run is the part that an agent makes of one.
     pub part: Option<Arc<AgentLoad>>,
     /// Where a calibration goes that is wanted in place of a run.
@@ -39,6 +42,7 @@ impl Within {
             stop,
             kept: Kept::default(),
             plans_only: false,
+            tables: None,
             part: None,
             calibration: None,
         }
@@ -84,6 +88,8 @@ pub struct RunContext {
     pub output: Output,
     /// The part of a run that it is, if it is one.
     pub part: Option<Arc<AgentLoad>>,
+    /// Where it goes which tables are there, where that is wanted in place of a run.
+    pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
 }
 
 impl RunContext {
@@ -97,11 +103,13 @@ impl RunContext {
                 stop: signals::install()?,
                 output: Output::of(parsed)?,
                 part: None,
+                tables: None,
             },
             Some(within) => Self {
                 stop: Arc::clone(&within.stop),
                 output: Output::Kept(within.kept.clone()),
                 part: within.part.clone(),
+                tables: within.tables.clone(),
             },
         })
     }

@@ -35,6 +35,13 @@ pub const LAB: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "reload",
+        None,
+        "run, resume: drop the workload's tables on a server that runs already, and load them \
+         anew",
+    ),
+    opt(
+        GROUP,
         "max-failures",
         Some("N"),
         "run, resume: give up when so many trials in a row have failed [3]",

@@ -67,6 +67,13 @@ const CONFIDENCE: f64 = 0.95;
 /// What is said of a claim about cells that no trial was made of.
 const NOTHING: &str = "no trial that counts has what it is about; a smaller scale may leave it out";
 
+/// Figures that an open loop only repeats.
+const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
+/// From this share of the offered rate on an open loop kept it.
+const KEPT: f64 = 0.98;
+const RATE_ASKED: &str = "its trials are open loops that kept the rate which was asked for: claim \
+                          a response time such as p99, late_share or backlog";
+
 /// At most three significant digits.
 fn plain(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -116,6 +123,7 @@ impl Experiment {
         let check = &claim.check;
         let told = match not_judged(check).first() {
             Some(key) => Err(format!("this version does not judge '{key}'")),
+            None if self.rate_was_asked_for(check, trials) => Err(RATE_ASKED.to_owned()),
             None if !check.stalls.is_empty() => self.stalls(check, trials),
             None if check.first.is_some() => self.first(check, trials),
             None => self.measured(check, trials).and_then(|ratio| {
@@ -135,6 +143,26 @@ impl Experiment {
             judgement,
             evidence,
         }
+    }
+
+    /// Whether a claim is about the rate of trials of an open loop, and each kept the rate that was
+    /// asked for.
+    fn rate_was_asked_for(&self, check: &Check, trials: &[Measured]) -> bool {
+        let names = [&check.ratio, &check.figure, &check.spread];
+        let mut names = names.into_iter().flatten();
+        if !names.any(|name| RATES.contains(&name.as_str())) {
+            return false;
+        }
+        let step = check.step.as_deref();
+        let about = |trial: &&Measured| trial.is_usable() && self.is_of(trial, &check.cells);
+        let kept = |trial: &Measured| {
+            let figures = trial
+                .figure(step, "rate")
+                .zip(trial.figure(step, "offered"));
+            figures.is_some_and(|(rate, offered)| rate.value >= KEPT * offered.value)
+        };
+        let mut about = trials.iter().filter(about).peekable();
+        about.peek().is_some() && about.all(kept)
     }
 
     /// How many of the trials that a claim is about are doubtful.

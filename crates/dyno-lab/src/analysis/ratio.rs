@@ -42,6 +42,54 @@ pub struct Ratio {
     pub pairs: usize,
 }
 
+/// More blocks than these nobody measures.
+const BLOCKS_NEEDED_MAX: usize = 1_000;
+
+impl Ratio {
+    /// Whether its interval holds 1 and reaches beyond 10 % on a side: neither a difference nor its
+    /// absence is shown.
+    pub fn is_inconclusive(&self) -> bool {
+        const SMALL: (f64, f64) = (0.9, 1.1);
+        self.bounds
+            .is_some_and(|own| own.contains(1.0) && (own.low < SMALL.0 || own.high > SMALL.1))
+    }
+
+    /// About how many blocks more would show a ratio as large as this one to be none, if blocks
+    /// vary as they did; `None` where that is not known, or no number would do.
+    pub fn blocks_needed(&self) -> Option<usize> {
+        let (Source::Blocks(blocks), Some(bounds)) = (self.source, self.bounds) else {
+            return None;
+        };
+        let (low, high, center) = (bounds.low.ln(), bounds.high.ln(), self.value.ln().abs());
+        let half = (high - low) / 2.0;
+        let reach = |count: usize| {
+            let of = |count: usize| mean_reach(count, CONFIDENCE);
+            Some(half * of(count)? / of(blocks)?)
+        };
+        let needed = (blocks + 1..=BLOCKS_NEEDED_MAX)
+            .find(|count| reach(*count).is_some_and(|reach| reach < center))?;
+        Some(needed - blocks)
+    }
+}
+
+/// How far the interval of a mean reaches, in standard deviations of the values.
+fn mean_reach(count: usize, confidence: f64) -> Option<f64> {
+    // Values of standard deviation 1: as many of each sign, and 0 in an odd number.
+    let pairs = (count / 2).max(1) as f64;
+    let size = ((count as f64 - 1.0) / (2.0 * pairs)).sqrt();
+    let values: Vec<f64> = (0..count)
+        .map(|at| match (at == count - 1 && count % 2 == 1, at % 2) {
+            (true, _) => 0.0,
+            (false, 0) => size,
+            (false, _) => -size,
+        })
+        .collect();
+    let bounds = mean_interval(&values, confidence)?;
+    Some((bounds.high - bounds.low) / 2.0)
+}
+
+const CONFIDENCE: f64 = 0.95;
+
 /// The ratio of some trials' figure to that of others, of neighbours: of the trials of one block
 /// whose levels are equal but for those `besides`. `None` where no two are.
 pub fn between(
@@ -50,7 +98,6 @@ pub fn between(
     besides: &[&str],
     figure: &str,
 ) -> Option<Ratio> {
-    const CONFIDENCE: f64 = 0.95;
     let figure = |trial: &Measured| trial.figure(None, figure);
     Pairs::of(trials, (of, to), besides, &figure).ratio(CONFIDENCE)
 }
@@ -208,4 +255,46 @@ pub(super) fn over_blocks(by_block: &BTreeMap<usize, Vec<f64>>) -> Option<Ratio>
         },
         pairs: by_block.values().map(Vec::len).sum(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(value: f64, low: f64, high: f64, blocks: usize) -> Ratio {
+        Ratio {
+            value,
+            bounds: Some(Bounds { low, high }),
+            source: Source::Blocks(blocks),
+            pairs: blocks,
+        }
+    }
+
+    #[test]
+    fn what_is_wide_is_inconclusive_and_needs_more_blocks() {
+        let wide = ratio(3.05, 0.44, 20.9, 3);
+        assert!(wide.is_inconclusive());
+        // It reaches 1.93 with 3 blocks, 1.24 with 4 and 0.96 with 5; its logarithm is 1.12.
+        assert_eq!(wide.blocks_needed(), Some(2));
+        assert!(!ratio(1.01, 0.97, 1.05, 5).is_inconclusive());
+        assert!(!ratio(2.0, 1.5, 2.6, 5).is_inconclusive());
+        // As good as no difference: no number of blocks shows one.
+        assert_eq!(ratio(1.0, 0.5, 2.0, 4).blocks_needed(), None);
+        assert!(
+            ratio(1.1, 0.7, 1.7, 4)
+                .blocks_needed()
+                .is_some_and(|more| more > 20)
+        );
+    }
+
+    #[test]
+    fn the_reach_of_a_mean_is_students() {
+        // t(0.975, 2) / sqrt(3) and t(0.975, 9) / sqrt(10).
+        for (count, reach) in [(3, 2.4841), (10, 0.7154)] {
+            assert!(
+                (mean_reach(count, 0.95).unwrap() - reach).abs() < 1e-3,
+                "{count}"
+            );
+        }
+    }
 }

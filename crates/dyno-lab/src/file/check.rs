@@ -276,6 +276,7 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
         }
         found.push(name.get_ref());
     }
+    idle(experiment, problems);
     let mut outer: Option<&Factor> = None;
     for name in &design.nest {
         let Some(factor) = declared(experiment, name.get_ref(), name.span(), problems) else {
@@ -302,6 +303,28 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
         if !in_cross && experiment.factor(name).is_some() {
             let what = format!("the baseline matches no cell: '{name}' is not in `cross`");
             problems.add(Some(levels.span()), what);
+        }
+    }
+}
+
+/// A factor that no trial has a level of: it is neither crossed nor in a cell of the list. A
+/// smaller scale may leave one out.
+fn idle(experiment: &Experiment, problems: &mut Problems) {
+    let design = &experiment.design;
+    let crossed = experiment.crossed();
+    let is_used = |name: &str| {
+        crossed.iter().any(|own| own.name.get_ref() == name)
+            || design.list.iter().any(|cells| cells.contains_key(name))
+            || design
+                .pair
+                .as_ref()
+                .is_some_and(|pair| pair.get_ref() == name)
+    };
+    for factor in &experiment.factors {
+        let name = factor.name.get_ref();
+        if !experiment.is_scaled && !is_used(name) {
+            let what = format!("no trial has a level of '{name}': it is not in `cross`");
+            problems.add(Some(factor.name.span()), what);
         }
     }
 }

@@ -39,27 +39,69 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     out
 }
 
-/// What most people want to know, in a sentence.
+/// What most people want to know, in a sentence: what became of the throughput; of an open loop,
+/// whose rate was asked for, of the response time.
 pub(crate) fn answer(comparison: &Comparison) -> String {
-    let (base, new) = sides(comparison);
+    let mut told = answered(comparison);
+    if !comparison.is_open_loop() {
+        return told;
+    }
     let throughput = comparison.metrics.iter().find(|one| one.name == "events");
-    let Some((events, ratio)) = throughput.and_then(|one| Some((one, one.ratio?))) else {
-        return format!("{new} against {base}: no throughput to compare");
+    if let Some((events, ratio)) = throughput.and_then(|one| Some((one, one.ratio?)))
+        && events.significant
+        && ratio < KEPT
+    {
+        told += &format!("; {}×{} the rate", times(ratio), bounds(events));
+    }
+    for metric in comparison.kept_up() {
+        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), digits);
+        told += &format!(
+            "; {} {} → {} {}",
+            metric.name,
+            number(metric.base),
+            number(metric.new),
+            metric.unit
+        );
+    }
+    told
+}
+
+/// An open loop with less than this share of the other side's rate did not keep up.
+const KEPT: f64 = 0.99;
+/// An interval within these bounds shows that a difference, if there is one, is small.
+const SMALL: (f64, f64) = (0.9, 1.1);
+
+fn answered(comparison: &Comparison) -> String {
+    let (base, new) = sides(comparison);
+    let what = subject_words(comparison);
+    let Some((metric, ratio)) = comparison.subject().and_then(|one| Some((one, one.ratio?))) else {
+        return format!("{new} against {base}: no {what} to compare");
     };
-    let times = format!("{}×{}", times(ratio), bounds(events));
-    let Some(low) = events.low else {
-        return format!("{new} against {base}: {times} the throughput, too short to tell");
+    let times = format!("{}×{}", times(ratio), bounds(metric));
+    let Some(low) = metric.low else {
+        return format!("{new} against {base}: {times} the {what}, too short to tell");
     };
-    let holds_one = low <= 1.0 && events.high.is_none_or(|high| high >= 1.0);
-    match (holds_one, events.significant, events.p_corrected) {
-        (true, false, _) => {
-            format!("{new} against {base}: no difference in throughput is shown, {times}")
+    let holds_one = low <= 1.0 && metric.high.is_none_or(|high| high >= 1.0);
+    let is_small = low >= SMALL.0 && metric.high.is_some_and(|high| high <= SMALL.1);
+    match (holds_one, metric.significant, metric.p_corrected) {
+        (true, false, _) if is_small => {
+            format!("{new} against {base}: no difference in {what} is shown, {times}")
         }
+        (true, false, _) => format!("{new} against {base}: inconclusive, {times} the {what}"),
         // Without any variance there is no chance to speak of.
-        (_, true, _) | (false, false, None) => format!("{new}: {times} the throughput of {base}"),
+        (_, true, _) | (false, false, None) => format!("{new}: {times} the {what} of {base}"),
         (false, false, Some(p)) => format!(
-            "{new}: {times} the throughput of {base}, not significant among all figures (p {p:.2})"
+            "{new}: {times} the {what} of {base}, not significant among all figures (p {p:.2})"
         ),
+    }
+}
+
+/// What the answer is about.
+pub(crate) fn subject_words(comparison: &Comparison) -> String {
+    let subject = comparison.subject().map(|metric| metric.name.as_str());
+    match subject.and_then(|name| name.strip_prefix("response time, ")) {
+        Some(of) => format!("{of} response time"),
+        None => "throughput".to_owned(),
     }
 }
 

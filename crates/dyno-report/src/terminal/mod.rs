@@ -47,7 +47,7 @@ pub use profiles::profiles;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 pub use saturation::saturation;
-pub use search::{search, search_trial};
+pub use search::{search, search_answer, search_trial};
 pub use sheet::{claims, paragraph, plans, sheet};
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;

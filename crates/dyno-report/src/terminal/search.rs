@@ -4,7 +4,9 @@ use super::look::{Ink, Look, columns, cut};
 use super::page::Page;
 use super::scatter::Scatter;
 use crate::number::{length, rate, thousands};
-use crate::search::{Judgement, Range, SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched};
+use crate::search::{
+    Judgement, LoadVotes, Range, SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched,
+};
 
 /// How high the picture is, in lines.
 const HEIGHT: usize = 9;
@@ -17,7 +19,7 @@ const WIDTH_MAX: usize = 100;
 pub fn search(found: &SearchResult, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
-    page.title(&headline(found));
+    page.title(&search_answer(found));
     page.blank();
     let plan = &found.plan;
     page.row("searched", Ink::Plain, &what(plan));
@@ -98,8 +100,38 @@ fn beside(
     }
 }
 
+/// By how many further trials a load was confirmed: `; confirmed by 9 of 10 further trials`.
+fn by(found: &SearchResult, lower: f64) -> String {
+    let own = found.votes(lower).filter(|_| found.confirmed);
+    own.map_or_else(String::new, |own| {
+        format!(
+            "; confirmed by {} of {} trials",
+            own.confirmed,
+            own.confirmed + own.broken
+        )
+    })
+}
+
+/// What the lowest load that was not confirmed came to.
+fn refuted(found: &SearchResult) -> String {
+    let is_refuted = |own: &&LoadVotes| own.broken > 0 && own.judged == Judgement::Breaks;
+    let last = found.loads.iter().find(is_refuted);
+    last.map_or_else(
+        || "no load was; ".to_owned(),
+        |own| {
+            format!(
+                "{} kept {} in only {} of {} further trials; ",
+                load(found.plan.searched, own.load),
+                found.plan.promise,
+                own.confirmed,
+                own.confirmed + own.broken
+            )
+        },
+    )
+}
+
 /// The answer, with its interval.
-fn headline(found: &SearchResult) -> String {
+pub fn search_answer(found: &SearchResult) -> String {
     let (plan, promise) = (&found.plan, &found.plan.promise);
     let of = plan.searched;
     let kept = |lower: f64| match (of, lower as u64) {
@@ -117,7 +149,7 @@ fn headline(found: &SearchResult) -> String {
     };
     match (found.ending, found.lower) {
         (SearchEnd::Found, Some(low)) => {
-            let goodput = goodput(found);
+            let goodput = format!("{}{}", goodput(found), by(found, low));
             let Some(high) = found.upper else {
                 return format!("{}{goodput}", kept(low));
             };
@@ -126,8 +158,9 @@ fn headline(found: &SearchResult) -> String {
         }
         (SearchEnd::Ceiling, Some(low)) => {
             format!(
-                "{}, and the limit lies above: no more was offered",
-                kept(low)
+                "{}, and the limit lies above: no more was offered{}",
+                kept(low),
+                by(found, low)
             )
         }
         (SearchEnd::Floor, _) => match (of, found.upper) {
@@ -140,7 +173,7 @@ fn headline(found: &SearchResult) -> String {
             _ => format!("No number of sessions keeps {promise}: one breaks it already"),
         },
         (SearchEnd::Unconfirmed, _) => {
-            format!("Not found: load after load was not confirmed; {so_far}")
+            format!("Not confirmed: {}{so_far}", refuted(found))
         }
         (SearchEnd::Exhausted, _) => format!("Not found within so many trials; {so_far}"),
         (SearchEnd::Refused, _) => format!("Refused: the load generator is the limit; {so_far}"),

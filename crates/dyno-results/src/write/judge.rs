@@ -1,11 +1,12 @@
 //! Findings, verdicts and waivers of runs that are in the file.
 
 use dyno_core::finding::{Finding, Verdict, Waiver};
+use dyno_core::record::Fact;
 use dyno_core::summary::RunSummary;
 use rusqlite::{Connection, params};
 
 use super::ending::write_summary;
-use super::rows::{json, word};
+use super::rows::{Row, json, word};
 use crate::error::ResultsError;
 use crate::open::Results;
 
@@ -37,6 +38,26 @@ impl Results {
         let doing = "keep the summary in";
         self.check_run(id, doing)?;
         self.transact(doing, |connection| write_summary(connection, id, summary))
+    }
+
+    /// Keeps facts that have become known only after runs were finished, such as the answer of the
+    /// search that they are trials of.
+    ///
+    /// # Errors
+    /// A run is not there, or the file cannot be written to.
+    pub fn add_facts(&mut self, ids: &[i64], facts: &[Fact]) -> Result<(), ResultsError> {
+        let doing = "keep facts in";
+        for id in ids {
+            self.check_run(*id, doing)?;
+        }
+        self.transact(doing, |connection| {
+            for id in ids {
+                for fact in facts {
+                    Row::Fact(fact.clone()).write(connection, *id)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The waivers of a run, by check.

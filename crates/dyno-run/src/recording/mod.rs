@@ -13,6 +13,7 @@ mod rows;
 mod sessions;
 mod store;
 mod tables;
+mod there;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +39,7 @@ pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
 pub use observing::{End, RemoteObserver};
 pub use store::{not_begun, try_file};
+pub use there::{TablesThere, tables_there};
 
 use crate::calibration::{self, Calibration};
 use crate::error::{Context as _, OrFailed as _, Result};

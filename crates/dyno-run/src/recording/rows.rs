@@ -45,18 +45,12 @@ const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
 /// # Errors
 /// A table is missing, without which no session could begin.
 pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Result<Vec<RowCount>> {
-    let option = |name: &str| match ready.job.options.iter().find(|(own, _)| own == name) {
-        Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
-        _ => None,
-    };
-    let workload = request.plan.workload.as_str();
-    let bare = workload.strip_suffix(".lua").unwrap_or(workload);
-    let constant = CONSTANT.contains(&bare);
-    let known = ready.job.work.is_builtin() && (constant || CHANGING.contains(&bare));
+    let option = |name: &str| option(ready, name);
+    let constant = CONSTANT.contains(&bare(request));
     let (Some(tables), Some(size)) = (option("tables"), option("table_size")) else {
         return Ok(Vec::new());
     };
-    if !known || matches!(claim, Some(Claim::Cold)) {
+    if !knows(ready, request) || matches!(claim, Some(Claim::Cold)) {
         return Ok(Vec::new());
     }
     let Some(connector) = &ready.connector else {
@@ -102,6 +96,31 @@ pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Resul
     }
     control.close();
     Ok(counts)
+}
+
+/// How many tables the options ask for.
+pub fn tables(ready: &Ready) -> u64 {
+    option(ready, "tables").map_or(0, |tables| tables as u64)
+}
+
+/// The value of an option that is a number from 1 on.
+fn option(ready: &Ready, name: &str) -> Option<f64> {
+    match ready.job.options.iter().find(|(own, _)| own == name) {
+        Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
+        _ => None,
+    }
+}
+
+/// Whether the tables of this workload are known here.
+pub fn knows(ready: &Ready, request: &RunRequest) -> bool {
+    let own = bare(request);
+    ready.job.work.is_builtin() && (CONSTANT.contains(&own) || CHANGING.contains(&own))
+}
+
+/// The workload's name.
+pub fn bare(request: &RunRequest) -> &str {
+    let workload = request.plan.workload.as_str();
+    workload.strip_suffix(".lua").unwrap_or(workload)
 }
 
 /// Whether this is what a server says of a table that is not there.

@@ -26,7 +26,7 @@ pub struct Found {
     /// all but the allowed share of trials there do not exceed (the draft's Conditional
     /// Throughput). Two searches may differ in it by the goal's loss ratio for no reason.
     pub goodput: Option<f64>,
-    /// Whether more than half of the confirming trials at `lower` kept the promise.
+    /// Whether four of five confirming trials at `lower` kept the promise.
     pub confirmed: bool,
     /// Each load that was tried, ascending.
     pub loads: Vec<Tried>,

@@ -338,7 +338,7 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 25] = [
+const MOVING_FACTS: [&str; 26] = [
     "fleet.run",
     "fleet.collected",
     "host.others.top",
@@ -360,6 +360,7 @@ const MOVING_FACTS: [&str; 25] = [
     "profile.",
     "calibration.",
     "run.",
+    "search.",
     // Those of tables are compared by their parts.
     "db.table",
     "db.file.changed",

@@ -4,6 +4,7 @@ use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::RunState;
 
 use crate::check::Made;
+use crate::compare::metrics::{BACKLOG, LATE};
 use crate::compare::{Basis, CompareOptions, Comparison, Metric, RunLabel, Side};
 use crate::registry::COMPARISON;
 use crate::text;
@@ -40,8 +41,9 @@ fn environments(comparison: &Comparison) -> Made {
         true => String::new(),
         false => format!(", and on purpose in {}", text::few(&named(&intended), 3)),
     };
-    // A single difference that nobody declared is the factor, or else there would be none.
-    let factor = intended.is_empty() && other.len() == 1;
+    // What somebody gave Dyno's command line is declared by that. Of anything else, such as a
+    // table's engine, nobody knows that it was meant.
+    let factor = intended.is_empty() && matches!(other.as_slice(), [only] if is_typed(&only.what));
     let outcome = match other.is_empty() || factor {
         true => Outcome::Pass,
         false => Outcome::Doubt,
@@ -67,18 +69,29 @@ fn environments(comparison: &Comparison) -> Made {
         )
     } else {
         format!(
-            "The sides differ in {} things that were not declared: {}{on_purpose}.",
-            other.len(),
+            "The sides differ in {} not declared: {}{on_purpose}.",
+            match other.len() {
+                1 => "one thing that was".to_owned(),
+                several => format!("{several} things that were"),
+            },
             text::few(&named(&other), 5)
         )
     };
     Made::of(
         outcome,
         evidence,
-        "Say what differs on purpose, and make the rest the same.",
+        "Say what differs on purpose with --factor, and make the rest the same.",
     )
     .with("differences on purpose", intended.len() as f64, "count")
     .with("other differences", other.len() as f64, "count")
+}
+
+/// Whether a difference is one of the command lines: an option, the load, what runs.
+fn is_typed(what: &str) -> bool {
+    const TYPED: [&str; 9] = [
+        "sessions", "rate", "arrivals", "workload", "script", "target", "workers", "time", "events",
+    ];
+    what.starts_with("option ") || what.starts_with("factor ") || TYPED.contains(&what)
 }
 
 fn order(comparison: &Comparison) -> Made {
@@ -197,7 +210,7 @@ fn intervals(comparison: &Comparison) -> Made {
     };
     let bare: Vec<String> = ratios()
         .filter(|metric| metric.low.is_none())
-        .filter(|metric| !extreme(metric) && !beside_the_mean(metric))
+        .filter(|metric| !extreme(metric) && !beside_the_mean(metric) && !counted_once(metric))
         .map(|metric| metric.name.clone())
         .collect();
     let all = ratios().count();
@@ -233,6 +246,11 @@ fn extreme(metric: &Metric) -> bool {
 /// The median second stands beside the mean, which has its interval and is tested.
 fn beside_the_mean(metric: &Metric) -> bool {
     metric.name.ends_with("median second")
+}
+
+/// A run has one share of late events and one backlog.
+fn counted_once(metric: &Metric) -> bool {
+    [LATE, BACKLOG].contains(&metric.name.as_str())
 }
 
 fn percentiles(comparison: &Comparison) -> Made {

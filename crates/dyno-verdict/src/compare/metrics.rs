@@ -12,6 +12,11 @@ use crate::compare::{Basis, Better, CompareOptions, Metric};
 use crate::costs::costs;
 use crate::view::{Bin, View};
 
+/// The share of an open loop's events that were not answered within the latency limit.
+pub(super) const LATE: &str = "late events";
+/// What was due in an open loop and not begun at the end.
+pub(super) const BACKLOG: &str = "backlog at the end";
+
 /// A metric before it is compared.
 struct Row {
     name: String,
@@ -34,6 +39,7 @@ pub(super) fn metrics(
         rate_row("statements", base, new, Counted::Statements),
     ];
     rows.extend(latencies::rows(base, new));
+    rows.extend(latencies::of_open_loops(base, new));
     rows.push(errors_row(base, new));
     rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));

@@ -8,7 +8,7 @@ use dyno_core::plan::Plan;
 use dyno_lab::file::Topology;
 use dyno_lab::{Cell, Experiment};
 use dyno_load::StopSignal;
-use dyno_server::{Home, Kind, ProxyOptions};
+use dyno_server::{Home, Kind, Online, ProxyOptions};
 
 use super::beside::KEYS;
 use super::definition::settings;
@@ -77,8 +77,30 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
             )),
         };
     };
-    let own = settings(server, &server.set)?;
-    kind.check(&own, home).map_err(|error| anyhow!("{error}"))
+    // What is changed while it runs is a setting, too.
+    for set in [&server.set, &cell.effective.online] {
+        let own = settings(server, set)?;
+        kind.check(&own, home).map_err(|error| anyhow!("{error}"))?;
+    }
+    Ok(())
+}
+
+/// Settings that levels change on servers that run already and that these do not have. A server
+/// that does not answer is asked again before the first trial.
+pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for cell in cells {
+        let (Some(url), false) = (&cell.effective.server.url, cell.effective.online.is_empty())
+        else {
+            continue;
+        };
+        let Ok(own) = settings(&Default::default(), &cell.effective.online) else {
+            continue;
+        };
+        let found = Online::connect(url).and_then(|online| online.unknown(&own));
+        wrong.extend(found.unwrap_or_default());
+    }
+    wrong
 }
 
 /// The plan of a command line, of which nothing is run.

@@ -139,7 +139,7 @@ impl Lab {
         if !self.experiment.design.rerun_best || is_planned || self.trials.cells.len() < 2 {
             return Ok(false);
         }
-        let best = figures::best(&self.done(results)?);
+        let best = figures::best(&self.experiment, &self.done(results)?);
         let cells = &self.trials.cells;
         let best = best.and_then(|best| cells.iter().position(|cell| cell.levels == best.levels));
         if let Some(cell) = best {
@@ -230,13 +230,17 @@ impl Lab {
         if let Err(why) = self.may_serve(&home) {
             wrong.push(why.to_string());
         }
-        wrong.extend(slips::slips(&self.experiment));
+        wrong.extend(slips::slips(&self.experiment, &self.base));
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
                 wrong.push(problem);
             }
         };
-        for cell in &checks::of_each_level(&self.trials.cells) {
+        let each_level = checks::of_each_level(&self.trials.cells);
+        for problem in checks::unknown_online(&each_level) {
+            add(problem);
+        }
+        for cell in &each_level {
             for (name, level) in &cell.levels {
                 if let Err(why) = parse_factor(&format!("{name}={level}")) {
                     add(format!("the factor '{name}': {why}"));

@@ -13,7 +13,7 @@ use super::beside::Captured;
 use crate::commands::show;
 
 /// Names that cost figures have in files, beside their own.
-const COSTS: [(&str, &str); 5] = [
+pub const COSTS: [(&str, &str); 5] = [
     ("written by the server", "written_per_event"),
     ("read by the server", "read_per_event"),
     ("server CPU", "cpu_per_event"),
@@ -21,10 +21,11 @@ const COSTS: [(&str, &str); 5] = [
     ("write-ahead log", "redo_per_event"),
 ];
 
-/// The figure that an experiment is about: what its trials look for, else the rate.
+/// The figure that an experiment is about: what its trials look for, else the rate, or of open
+/// loops the response time.
 pub fn subject(experiment: &Experiment) -> &'static str {
     match &experiment.search {
-        None => "rate",
+        None => experiment.subject(),
         Some(text) if super::search::is_of_sessions(text.get_ref()) => "sessions",
         Some(_) => "offered",
     }
@@ -35,33 +36,40 @@ pub fn subject_words(subject: &str) -> &str {
     match subject {
         "sessions" => "sessions that keep the promise",
         "offered" => "rate that keeps the promise",
+        "p99" => "p99 response time",
         other => other,
     }
 }
 
-/// The trial's levels whose cell has the highest mean rate, of those that count.
-pub fn best(done: &[Done]) -> Option<Best> {
+/// The trial's levels whose cell has the highest mean rate, of those that count; of open loops,
+/// whose rate is asked for, the shortest p99.
+pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
+    let figure = experiment.subject();
     let mut cells: BTreeMap<&BTreeMap<String, String>, Vec<f64>> = BTreeMap::new();
     for one in done.iter().filter(|one| one.measured.is_usable()) {
-        if let Some(rate) = one.rate() {
-            cells.entry(&one.measured.levels).or_default().push(rate);
+        if let Some(value) = one.value(figure) {
+            cells.entry(&one.measured.levels).or_default().push(value);
         }
     }
-    let means = cells.into_iter().filter_map(|(levels, rates)| {
+    let means = cells.into_iter().filter_map(|(levels, values)| {
         Some(Best {
             levels: levels.clone(),
-            rate: dyno_stats::mean(&rates)?,
+            figure,
+            value: dyno_stats::mean(&values)?,
         })
     });
-    means.max_by(|one, other| one.rate.total_cmp(&other.rate))
+    let sign = if figure == "rate" { 1.0 } else { -1.0 };
+    means.max_by(|one, other| (sign * one.value).total_cmp(&(sign * other.value)))
 }
 
 /// The best cell.
 pub struct Best {
     /// Its levels.
     pub levels: BTreeMap<String, String>,
-    /// Its mean rate, per second.
-    pub rate: f64,
+    /// By which figure it is the best.
+    pub figure: &'static str,
+    /// Its mean: per second, or in milliseconds.
+    pub value: f64,
 }
 
 impl Done {
@@ -153,6 +161,13 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     }
     if let Some(open) = &summary.open_loop {
         put("offered", open.offered_per_s, None);
+        put("backlog", open.backlog as f64, None);
+        put("backlog_max", open.backlog_max as f64, None);
+    }
+    if let Some((limit, response)) = summary.latency_limit.zip(summary.response.as_ref()) {
+        let due = response.count + limit.skipped;
+        let late = (limit.above + limit.skipped) as f64;
+        put("late_share", late / due as f64, None);
     }
     put("queries", summary.rates.queries_per_s, error);
     put("errors", summary.rates.errors_per_s, None);
@@ -183,23 +198,20 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     }
     for cost in dyno_verdict::costs(run) {
         let Some(value) = cost.value else { continue };
-        put(
-            &cost.name.to_lowercase().replace([' ', '-'], "_"),
-            value,
-            None,
-        );
+        put(&name_of(&cost.name), value, None);
         for (_, name) in COSTS.iter().filter(|(own, _)| *own == cost.name) {
             put(name, value, None);
         }
     }
     for figure in &summary.figures {
-        put(
-            &figure.name.to_lowercase().replace([' ', '-'], "_"),
-            figure.value,
-            None,
-        );
+        put(&name_of(&figure.name), figure.value, None);
     }
     figures
+}
+
+/// How a file names a figure: `file_syncs` of `file syncs`.
+pub fn name_of(name: &str) -> String {
+    name.to_lowercase().replace([' ', '-'], "_")
 }
 
 /// The standard error of the mean second, over the mean.

@@ -11,6 +11,7 @@ mod images;
 mod ladder;
 mod line;
 mod notes;
+mod pairs;
 mod phases;
 mod plan;
 mod plans;
@@ -24,6 +25,7 @@ mod site;
 mod slips;
 mod status;
 mod tables;
+mod there;
 mod vary;
 
 use anyhow::Result;
@@ -68,10 +70,13 @@ const OF_ALL: [&str; 16] = [
 /// Which options an action has beside them.
 const OPTIONS: [(&str, &[&str]); 5] = [
     ("plan", &[]),
-    ("run", &["accept-changes", "keep-servers", "max-failures"]),
+    (
+        "run",
+        &["accept-changes", "keep-servers", "max-failures", "reload"],
+    ),
     (
         "resume",
-        &["accept-changes", "keep-servers", "max-failures"],
+        &["accept-changes", "keep-servers", "max-failures", "reload"],
     ),
     ("status", &[]),
     ("report", &["output", "force", "csv", "gate"]),

@@ -104,20 +104,26 @@ pub fn why(done: &[Done]) -> Option<String> {
 }
 
 /// The best cell, and what it gave when it was measured again.
-pub fn best_again(done: &[Done], again: Option<&Done>) -> Option<String> {
-    let best = figures::best(done)?;
+pub fn best_again(experiment: &Experiment, done: &[Done], again: Option<&Done>) -> Option<String> {
+    let best = figures::best(experiment, done)?;
     let again = again?;
     let levels = best
         .levels
         .iter()
         .map(|(name, level)| format!("{name}={level}"));
     let levels: Vec<String> = levels.collect();
-    let rate = |rate: f64| human_number(rate, if rate < 100.0 { 2 } else { 0 });
+    let number = |value: f64| human_number(value, if value < 100.0 { 2 } else { 0 });
+    let (before, unit) = match best.figure {
+        "rate" => ("", "/s"),
+        _ => ("a p99 of ", " ms"),
+    };
     Some(format!(
-        "Best: {} at {}/s; measured again {}/s",
+        "Best: {} at {before}{}{unit}; measured again {}{unit}",
         levels.join(" "),
-        rate(best.rate),
-        again.rate().map_or_else(|| "–".to_owned(), rate)
+        number(best.value),
+        again
+            .value(best.figure)
+            .map_or_else(|| "–".to_owned(), number)
     ))
 }
 

@@ -1,5 +1,6 @@
 //! `dyno lab report`: the question, the answer, the claims and the tables of an experiment.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -59,7 +60,9 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         )));
     }
     let mut found = Found::of(&stored, &experiment, done);
-    found.answer.extend(best_again(&found.done, again.as_ref()));
+    found
+        .answer
+        .extend(best_again(&experiment, &found.done, again.as_ref()));
     found.answer.extend(control(&stored, &found.done));
     found.notes.extend(unseen(&states));
     found.again = again;
@@ -98,6 +101,8 @@ struct Found<'a> {
     effects: Option<Sheet>,
     found: Vec<Effect>,
     plots: Vec<html::Plot>,
+    /// The level of each factor that others are set against.
+    bases: BTreeMap<String, String>,
 }
 
 impl<'a> Found<'a> {
@@ -117,6 +122,14 @@ impl<'a> Found<'a> {
         }
         Self {
             stored,
+            bases: experiment
+                .crossed()
+                .iter()
+                .filter_map(|factor| {
+                    let name = factor.name.get_ref();
+                    Some((name.clone(), experiment.base_level(name)?))
+                })
+                .collect(),
             again: None,
             notes: Vec::new(),
             why: why(&done),
@@ -310,7 +323,16 @@ impl<'a> Found<'a> {
             &runs[..]
         };
         let costs: Vec<Vec<Cost>> = shown.iter().map(dyno_verdict::costs).collect();
-        let sides: Vec<Vec<usize>> = sides(shown);
+        let mut sides: Vec<Vec<usize>> = sides(shown);
+        // What the answer has ratios to comes first.
+        let base = |side: &Vec<usize>| {
+            let levels = side.first().map(|run| &shown[*run].head.factors);
+            let own = |(name, level): (&String, &String)| {
+                self.bases.get(name).is_none_or(|base| base == level)
+            };
+            !levels.is_some_and(|levels| levels.iter().all(own))
+        };
+        sides.sort_by_key(base);
         let page = html::Experiment {
             question: &head.question,
             cite: &head.cite,
@@ -378,6 +400,22 @@ fn effect(of: &Effect) -> Value {
     })
 }
 
+/// That an interval leaves open whether there is a difference, and what would close it.
+fn inconclusive(effect: &Effect, figure: &str) -> String {
+    let needs = match effect.ratio.blocks_needed() {
+        Some(1) => "needs about 1 more block".to_owned(),
+        Some(more) => format!("needs about {more} more blocks"),
+        None => "more blocks would hardly tell".to_owned(),
+    };
+    format!(
+        "{}: inconclusive, {} times the {figure} of {} ({}), {needs}",
+        effect.what,
+        effect.ratio.value_words(),
+        effect.base,
+        effect.ratio.bounds_words()
+    )
+}
+
 /// What the factors do, in a sentence each.
 fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
     let figure = figures::subject_words(subject);
@@ -409,6 +447,7 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
                  that are looked at it may be chance",
                 effects.len()
             ),
+            (false, false) if effect.ratio.is_inconclusive() => inconclusive(effect, figure),
             (false, false) => format!(
                 "{what}: no difference from {base} is shown ({ratio} times its {figure}; {bounds})"
             ),

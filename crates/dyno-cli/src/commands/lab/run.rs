@@ -16,7 +16,7 @@ use super::beside::Beside;
 use super::definition::Lab;
 use super::progress::Told;
 use super::site::{NOT_READ, Site};
-use super::{count, line, options, results_file};
+use super::{count, line, options, results_file, there};
 use crate::commands::{Within, run};
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -48,9 +48,13 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let done = count_done(&states(&results, &lab)?);
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     nobody_runs(&results)?;
-    if done < lab.planned.len() {
-        they_answer(&lab)?;
-    }
+    let tables = match done < lab.planned.len() {
+        false => BTreeMap::new(),
+        true => {
+            they_answer(&lab)?;
+            there::look(&lab, parsed.has("reload"))?
+        }
+    };
     if before.is_none() && done > 0 {
         console::note(&format!(
             "{done} of {} trials are in {} already, as trials of other experiments: they count \
@@ -68,6 +72,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
         quiet: parsed.has("quiet"),
         keeps: parsed.has("keep-servers"),
         options: options(parsed),
+        tables,
     };
     loop {
         if let Some(status) = file.blocks(&lab)? {
@@ -126,6 +131,8 @@ struct File {
     keeps: bool,
     /// Options that name the experiment and its results file, for commands that are proposed.
     options: String,
+    /// What may be done to the tables of servers that run already, by their URL.
+    tables: BTreeMap<String, there::Mode>,
 }
 
 impl File {
@@ -137,7 +144,8 @@ impl File {
         let told = Told::new(lab, count_done(&states), self.quiet, self.options.clone());
         told.begin();
         let spent_s = spent_s(&self.results, lab)?;
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
+        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?
+            .with_tables(self.tables.clone());
         let mut running = Running {
             lab,
             id,

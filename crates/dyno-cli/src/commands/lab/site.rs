@@ -17,6 +17,7 @@ use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, dro
 
 use self::besides::has_plugins;
 use super::definition::{self, Lab, is_of_host};
+use super::there::Mode;
 use super::{host, line};
 use crate::commands::server::copies::told;
 use crate::commands::server::supervisor;
@@ -52,7 +53,9 @@ pub struct Site<'a> {
     pub(super) images: BTreeMap<String, Server>,
     /// Undoes what was changed on a server that is not Dyno's own.
     undo: Vec<String>,
-    /// The data of a server that runs already are made.
+    /// What may be done to the tables of servers that run already, by their URL.
+    tables: BTreeMap<String, Mode>,
+    /// The data of a host, or of a server that runs already, which this process made.
     pub(super) is_loaded: BTreeSet<String>,
     /// What was done before the trial, in words.
     pub(super) done: Vec<String>,
@@ -75,6 +78,7 @@ impl<'a> Site<'a> {
             up: None,
             images: BTreeMap::new(),
             undo: Vec::new(),
+            tables: BTreeMap::new(),
             is_loaded: BTreeSet::new(),
             done: Vec::new(),
             quiet,
@@ -82,6 +86,11 @@ impl<'a> Site<'a> {
                 .canonicalize()
                 .unwrap_or_else(|_| results.to_owned()),
         })
+    }
+
+    /// Takes what may be done to the tables of servers that run already.
+    pub fn with_tables(self, tables: BTreeMap<String, Mode>) -> Self {
+        Self { tables, ..self }
     }
 
     /// Makes server and data ready for a trial; what the load's target is then. A test of the host
@@ -252,29 +261,49 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// A server that runs already: its data are made anew where they are to be put back.
+    /// A server that runs already: its data are made anew where they are to be put back, and only
+    /// if nobody else made them or the user allows it.
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
         let made = self.lab.experiment.image_of(cell);
         let prepare = line::prepare(&made, Some(url), &self.lab.base);
         if let Some(line) = prepare.filter(|_| change >= Change::Restore) {
-            let begun = Clock.now();
-            let mut cleanup = line.clone();
-            "cleanup".clone_into(&mut cleanup[1]);
-            // Of what is not there nothing can be dropped.
-            let _ = self.command(cleanup, "cleanup");
-            self.prepare(line).context("the data cannot be loaded")?;
-            self.note_done(&format!("data loaded anew in {:.1} s", since(begun)));
-            let resets = self.lab.experiment.reset.data;
-            if matches!(resets, Some(ResetData::Restore | ResetData::Empty)) {
-                self.note_done(
-                    "not put back: files, caches and logs of a server that Dyno did not start",
-                );
-            }
+            self.load_at(url, line)?;
         }
         self.forget_of_host(cell);
         self.change_online(cell)?;
         self.settle(cell)
+    }
+
+    /// Loads tables on a server that runs already, where that is allowed.
+    fn load_at(&mut self, url: &str, line: Vec<String>) -> Result<()> {
+        let is_own = self.is_loaded.contains(url);
+        let drops = match self.tables.get(url) {
+            Some(Mode::Reload) => true,
+            Some(Mode::Load) => is_own,
+            Some(Mode::Use) | None => {
+                self.note_done("the tables that were there are used");
+                return Ok(());
+            }
+        };
+        let begun = Clock.now();
+        if drops {
+            let mut cleanup = line.clone();
+            "cleanup".clone_into(&mut cleanup[1]);
+            // Of what is not there nothing can be dropped.
+            let _ = self.command(cleanup, "cleanup");
+        }
+        self.prepare(line).context("the data cannot be loaded")?;
+        self.is_loaded.insert(url.to_owned());
+        let anew = if drops { " anew" } else { "" };
+        self.note_done(&format!("data loaded{anew} in {:.1} s", since(begun)));
+        let resets = self.lab.experiment.reset.data;
+        if matches!(resets, Some(ResetData::Restore | ResetData::Empty)) {
+            self.note_done(
+                "not put back: files, caches and logs of a server that Dyno did not start",
+            );
+        }
+        Ok(())
     }
 
     /// What of the host can be put back where Dyno starts no server.

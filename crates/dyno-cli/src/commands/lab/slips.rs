@@ -1,10 +1,17 @@
 //! Names in tables and claims that nothing has: told before anything runs.
 
-use dyno_core::factors::EVERYBODYS;
-use dyno_lab::file::{Experiment, Table, TableKind};
+use std::collections::BTreeSet;
+use std::path::Path;
 
-/// Figures that claims may be about, beside percentiles and those of the workload.
-const FIGURES: [&str; 18] = [
+use dyno_core::factors::EVERYBODYS;
+use dyno_host::Edition;
+use dyno_lab::file::{Experiment, Table, TableKind};
+use dyno_run::Workload;
+
+use super::{figures, line};
+
+/// Figures of every trial, beside percentiles.
+const FIGURES: [&str; 20] = [
     "size_mib",
     "rate",
     "mean_rate",
@@ -13,21 +20,69 @@ const FIGURES: [&str; 18] = [
     "errors",
     "mean",
     "max",
+    "sessions",
+    "offered",
+    "backlog",
+    "backlog_max",
+    "late_share",
     "stalled_s",
     "stalls",
     "longest_stall_s",
     "fairness",
-    "written_per_event",
-    "read_per_event",
-    "cpu_per_event",
-    "redo_per_event",
+    "rate_per_client",
     "server_cpu",
     "client_cpu",
 ];
 
+/// Every name that a trial of the experiment may have a figure by; `None` where its workload makes
+/// names that only its runs tell.
+fn known(experiment: &Experiment, base: &Path) -> Option<BTreeSet<String>> {
+    let mut known: BTreeSet<String> = FIGURES.iter().map(|name| (*name).to_owned()).collect();
+    known.extend(figures::COSTS.iter().map(|(_, name)| (*name).to_owned()));
+    known.extend(dyno_verdict::cost_names().map(figures::name_of));
+    let workloads: BTreeSet<String> = experiment
+        .cells()
+        .into_iter()
+        .filter_map(|cell| cell.effective.load.workload)
+        .collect();
+    for workload in workloads {
+        known.extend(own_figures(&line::workload(&workload, base))?);
+    }
+    Some(known)
+}
+
+/// The figures that a workload makes by itself, as its script and modules name them; `None` where
+/// one is named by something else than a text, or nothing of it can be read.
+fn own_figures(workload: &str) -> Option<Vec<String>> {
+    let work = Workload::find(workload, Edition::Dyno).ok()?;
+    if work.test().is_some() {
+        return Some(Vec::new());
+    }
+    let mut found = Vec::new();
+    for text in dyno_run::sources(&work)? {
+        for (at, call) in text.match_indices(FIGURE_CALL) {
+            let call = text[at + call.len()..].trim_start();
+            // Under another name it may be called with anything.
+            let argument = call.strip_prefix('(')?.trim_start();
+            let quote = argument
+                .chars()
+                .next()
+                .filter(|c| ['"', '\''].contains(c))?;
+            let (name, _) = argument[1..].split_once(quote)?;
+            found.push(figures::name_of(name));
+        }
+    }
+    Some(found)
+}
+
+/// How a script makes a figure.
+const FIGURE_CALL: &str = "dyno.figure";
+
 /// All that is wrong with the names.
-pub fn slips(experiment: &Experiment) -> Vec<String> {
-    let mut wrong = Vec::new();
+pub fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
+    let mut wrong = placeholders(experiment);
+    let known = known(experiment, base);
+    let no_figure = |name: &str| no_figure(name, known.as_ref());
     for table in &experiment.tables {
         let columns = table.columns.iter().flat_map(|columns| columns.all());
         let names = table
@@ -90,20 +145,105 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
     ))
 }
 
-/// A figure that is spelt nearly like one that there is. Others may be the workload's own.
-fn no_figure(name: &str) -> Option<String> {
+/// A figure that no trial has. Where the workload's own are not known, one that is spelt nearly
+/// like one that there is.
+fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
     let percentile = name
         .strip_prefix('p')
         .is_some_and(|rest| rest.parse::<f64>().is_ok());
-    if FIGURES.contains(&name) || percentile {
+    if percentile || known.is_some_and(|known| known.contains(name)) || FIGURES.contains(&name) {
         return None;
     }
-    let near = FIGURES
-        .iter()
-        .map(|known| (strsim::osa_distance(known, name), *known))
+    let all = known.map_or_else(
+        || FIGURES.to_vec(),
+        |known| known.iter().map(String::as_str).collect(),
+    );
+    let near = all
+        .into_iter()
+        .map(|known| (strsim::osa_distance(known, name), known))
         .min();
     let (distance, near) = near?;
-    (distance <= 2).then(|| format!("no trial has a figure '{name}'; did you mean '{near}'?"))
+    match (known, distance) {
+        (_, 0..=2) => Some(format!(
+            "no trial has a figure '{name}'; did you mean '{near}'?"
+        )),
+        (Some(_), _) => Some(format!(
+            "no trial has a figure '{name}'; the nearest is '{near}'"
+        )),
+        (None, _) => None,
+    }
+}
+
+/// What stands in braces in commands and statements and is replaced by nothing.
+fn placeholders(experiment: &Experiment) -> Vec<String> {
+    let cells = experiment.cells();
+    let mut wrong = Vec::new();
+    let mut look = |text: &str, known: &[&str], is_shell: bool| {
+        for word in braced(text) {
+            let near = known
+                .iter()
+                .map(|known| (strsim::osa_distance(known, word), *known))
+                .min();
+            // A shell's own braces, as of awk, are no placeholders.
+            let is_meant = !is_shell || near.is_some_and(|(distance, _)| distance <= 2);
+            if known.contains(&word) || !is_meant {
+                continue;
+            }
+            let told = format!(
+                "nothing replaces '{{{word}}}'; {}",
+                match near {
+                    None => "nothing is replaced here".to_owned(),
+                    Some(_) => format!("there are {}", bracket(known)),
+                }
+            );
+            if !wrong.contains(&told) {
+                wrong.push(told);
+            }
+        }
+    };
+    for cell in &cells {
+        let of = &cell.effective;
+        for command in &of.commands {
+            look(command, &OF_COMMANDS, true);
+        }
+        for (key, text) in &of.output {
+            match key.as_str() {
+                "count" => look(text, &OF_COUNTS, true),
+                _ => look(text, &OF_COMMANDS, false),
+            }
+        }
+        for sql in &of.sql {
+            look(sql, &[], false);
+        }
+        let values = of.server.set.values().chain(of.online.values());
+        let values = values
+            .chain(of.data.options.values())
+            .chain(of.load.options.values());
+        for value in values {
+            look(&value.to_string(), &[], false);
+        }
+    }
+    wrong
+}
+
+/// What is replaced in commands, and in what counts the statements of a file.
+const OF_COMMANDS: [&str; 3] = ["out", "port", "interface"];
+const OF_COUNTS: [&str; 4] = ["file", "out", "port", "interface"];
+
+fn bracket(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();
+    names.join(", ")
+}
+
+/// The words in braces: `out` of `{out}`, nothing of `${HOME}` and `{ print }`.
+fn braced(text: &str) -> Vec<&str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
+    let parts = text.match_indices('{').filter_map(|(at, _)| {
+        let (word, _) = text[at + 1..].split_once('}')?;
+        let is_word = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(plain);
+        (is_word && !text[..at].ends_with('$')).then_some(word)
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -118,15 +258,38 @@ mod tests {
             [[table]]\nkind = 'cells'\nrows = ['disk']\nfigure = 'median_rat'\n\
             [[claim]]\ntext = 'x'\n\
             check = { ratio = 'rats', of = { disk = 2 }, to = { disk = 1 }, above = 1.0 }\n\
-            [[claim]]\ntext = 'x'\ncheck = { figure = 'min_key_first', above = 1.0 }\n";
+            [[claim]]\ntext = 'x'\ncheck = { figure = 'nonsense', above = 1.0 }\n\
+            [[claim]]\ntext = 'x'\ncheck = { figure = 'new_orders_committed', above = 1.0 }\n\
+            [[claim]]\ntext = 'x'\ncheck = { figure = 'written_to_disks', above = 1.0 }\n";
         let experiment = Experiment::parse("x.toml", text, None).unwrap();
-        let told = slips(&experiment);
-        assert_eq!(told.len(), 3, "{told:?}");
+        let told = slips(&experiment, Path::new("."));
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(
+            told[3].contains("no trial has a figure 'nonsense'"),
+            "{told:?}"
+        );
         assert!(
             told[0].contains("'dsk' is no factor") && told[0].contains("disk"),
             "{told:?}"
         );
         assert!(told[1].contains("'median_rate'"), "{told:?}");
         assert!(told[2].contains("did you mean 'rate'?"), "{told:?}");
+    }
+
+    #[test]
+    fn placeholders_that_nothing_replaces_are_told() {
+        let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+            [[factor]]\nname = 'a'\napplies = 'online'\nlevels = [\
+            { name = 'x', command = \"awk '{print}' {ot}/f ${out}\" }, \
+            { name = 'y', sql = ['SET GLOBAL a = {size}'] }, \
+            { name = 'z', command = 'tcpdump -i {interface} port {port} > {out}/d' }]\n";
+        let experiment = Experiment::parse("x.toml", text, None).unwrap();
+        let told = placeholders(&experiment);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].contains("'{ot}'; there are {out}, {port}, {interface}"),
+            "{told:?}"
+        );
+        assert!(told[1].contains("'{size}'"), "{told:?}");
     }
 }

@@ -48,15 +48,18 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
             .iter()
             .map(|factor| factor.name.get_ref().clone())
             .collect();
-        return match factors.split_last() {
-            None => Vec::new(),
-            Some((only, [])) => vec![cells(
+        let of = |rows: &[String], columns: Option<&String>| {
+            vec![cells(
                 experiment,
                 done,
-                (std::slice::from_ref(only), None),
-                "rate",
-            )],
-            Some((columns, rows)) => vec![cells(experiment, done, (rows, Some(columns)), "rate")],
+                (rows, columns),
+                experiment.subject(),
+            )]
+        };
+        return match factors.split_last() {
+            None => Vec::new(),
+            Some((only, [])) => of(std::slice::from_ref(only), None),
+            Some((columns, rows)) => of(rows, Some(columns)),
         };
     }
     experiment
@@ -75,7 +78,8 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
         .columns
         .as_ref()
         .map(|columns| columns.all().join(", "));
-    let figure = table.figure.as_deref().unwrap_or("rate");
+    let figure = table.figure.as_deref();
+    let figure = figure.unwrap_or_else(|| experiment.subject());
     match table.kind {
         TableKind::Cells | TableKind::Ladder => {
             let (rows, columns) = placed(experiment, table, columns);
@@ -84,7 +88,7 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
         }
         TableKind::Stalls => Made::Sheet(stalls(experiment, &chosen)),
         TableKind::Resources => Made::Sheet(resources(experiment, &chosen)),
-        TableKind::Paired => paired(experiment, table, &chosen),
+        TableKind::Paired => super::pairs::paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
         TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
@@ -269,11 +273,12 @@ fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&D
     let of = |trial: &Measured| in_row(trial) && is_at(trial, across, at);
     let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
     let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
-    if let Some(ratio) = dyno_lab::between(&trials, (&of, &to), &besides, figure) {
-        cell.ratio = Some(ratio.value);
-        cell.low = ratio.bounds.map(|own| own.low);
-        cell.high = ratio.bounds.map(|own| own.high);
-    }
+    let ratio = dyno_lab::between(&trials, (&of, &to), &besides, figure);
+    // Another method's ratio would be another answer about the same runs.
+    cell.ratio = ratio.map(|ratio| ratio.value);
+    let bounds = ratio.and_then(|ratio| ratio.bounds);
+    cell.low = bounds.map(|own| own.low);
+    cell.high = bounds.map(|own| own.high);
 }
 
 /// The runs of trials whose figures count; of a cell that has none such, all.
@@ -428,40 +433,6 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
         made.rows.push(row);
     }
     made
-}
-
-fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
-    let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
-    let Some(pair) = table.pair.as_ref().or(design) else {
-        return Made::Not("a paired table needs pair = \"FACTOR\"".to_owned());
-    };
-    let Some(base) = experiment.base_level(pair) else {
-        return Made::Not(format!("there is no factor '{pair}'"));
-    };
-    let factors = factors_but(done, &[pair]);
-    let mut made = sheet(
-        &format!("Ratios within pairs of {pair}"),
-        "Each is of neighbours in time; the interval is from block to block.",
-        &factors,
-        &["ratio of rates", "p99 more by, ms"],
-    );
-    for (mut row, trials) in by_cell(experiment, done, &factors) {
-        let measured: Vec<dyno_lab::Measured> =
-            trials.iter().map(|done| done.measured.clone()).collect();
-        let side = |is_base: bool| -> Vec<&Done> {
-            let own = |done: &&&Done| (done.measured.levels.get(pair) == Some(&base)) == is_base;
-            trials.iter().filter(own).copied().collect()
-        };
-        let found = dyno_lab::effects(experiment, &measured, "rate");
-        let own = found
-            .into_iter()
-            .find(|effect| effect.base == format!("{pair}={base}"));
-        let difference = mean(&side(false), "p99").zip(mean(&side(true), "p99"));
-        row.push(own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()));
-        row.push(shown(difference.map(|(new, base)| new - base)));
-        made.rows.push(row);
-    }
-    Made::Sheet(made)
 }
 
 /// What each factor does, and which do something together.

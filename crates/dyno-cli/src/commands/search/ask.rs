@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// Sessions that an open loop is spread over unless told otherwise.
 const SESSIONS: u32 = 64;
 /// The factor that the runs of a search have in common.
-pub const FACTOR: &str = "search";
+pub const FACTOR: &str = dyno_report::search::FACTOR;
 
 /// A search that was asked for. Its command line may hold a password.
 pub struct Ask {

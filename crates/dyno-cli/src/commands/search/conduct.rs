@@ -12,6 +12,7 @@ use dyno_load::StopSignal;
 use dyno_report::search::{SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched};
 use dyno_report::shell_word;
 use dyno_report::terminal::{Look, search_trial};
+use dyno_results::Results;
 use dyno_stats::search::{Asked, Next, Purpose, Search, SearchError};
 
 use super::ask::{Ask, FACTOR};
@@ -38,7 +39,22 @@ pub fn conduct(ask: &Ask, stop: Arc<StopSignal>) -> (SearchResult, Option<Error>
     if trouble.is_some() {
         found.ending = SearchEnd::Failed;
     }
+    if let Err(error) = keep(ask, &found) {
+        console::note(&format!("warning: the answer is not kept: {error:#}"));
+    }
     (found, trouble)
+}
+
+/// Keeps the answer with the trials.
+fn keep(ask: &Ask, found: &SearchResult) -> Result<()> {
+    let ids: Vec<i64> = found.trials.iter().filter_map(|trial| trial.run).collect();
+    match crate::run_store::file(&ask.parsed) {
+        Some(file) if !ids.is_empty() => {
+            Results::open(&file)?.add_facts(&ids, &found.facts())?;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A search that goes on.

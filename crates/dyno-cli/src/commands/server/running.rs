@@ -166,7 +166,9 @@ fn tell(
         true => " --mysql-storage-engine=rocksdb",
         false => "",
     };
-    text += &format!("  load it        dyno run oltp_read_write --target server:{name}{engine}\n");
+    let workload = format!("oltp_read_write --target server:{name}{engine}");
+    text += &format!("  load it        dyno prepare {workload}\n");
+    text += &format!("  measure it     dyno run {workload}\n");
     if let Some(client) = client(server) {
         text += &format!("  look into it   {client}\n");
     }
@@ -305,10 +307,16 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
         Err(error) if *server.settings() != before || wanted != before_limits => {
             server.put_settings(before)?;
             server.put_limits(before_limits)?;
-            return Err(error.context(format!(
-                "{name} is down, and its settings are those from before again; \
-                 `dyno server restart {name}` starts it with them"
-            )));
+            return Err(error.context(match start(&mut server, parsed) {
+                Ok(again) => {
+                    again.lifeline.stay()?;
+                    format!("{name} runs again with its settings from before")
+                }
+                Err(also) => format!(
+                    "{name} is down, also with its settings from before ({also:#}); \
+                     `dyno server logs {name}` shows why"
+                ),
+            }));
         }
         Err(error) => return Err(error),
     };

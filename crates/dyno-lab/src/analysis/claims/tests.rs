@@ -223,3 +223,28 @@ fn doubtful_trials_are_told_of_beside_what_they_say() {
         evidence(&all)
     );
 }
+
+/// A rate that was asked for says nothing of the server; one that was not kept does.
+#[test]
+fn the_rate_of_an_open_loop_is_no_answer() {
+    let experiment = claim("ratio = 'rate', of = { engine = 'b' }, above = 0.95");
+    let answered = |share: f64| {
+        let mut all = trials(&experiment, 4, |_, noise| {
+            1_000.0 * noise.powf(0.01) * share
+        });
+        for trial in &mut all {
+            for figures in trial.steps.values_mut() {
+                let offered = Figure {
+                    value: 1_000.0,
+                    error: None,
+                };
+                figures.insert("offered".to_owned(), offered);
+            }
+        }
+        experiment.judge(&all).remove(0)
+    };
+    let asked = answered(1.0);
+    assert_eq!(asked.judgement, Judgement::CannotTell);
+    assert!(asked.evidence.contains("open loops"), "{asked:?}");
+    assert_eq!(answered(0.5).judgement, Judgement::Agrees);
+}

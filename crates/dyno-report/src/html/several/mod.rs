@@ -98,16 +98,23 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
             "Answer"
         },
     );
-    if !input.title.is_empty() {
+    // An experiment has its own answer, by one method for all: a second one would be another.
+    let is_judged = input.experiment.is_none();
+    if !input.title.is_empty() && is_judged {
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }
-    if let Some(told) = against(&sides) {
+    // A heading of the user's leaves the answer of the runs' search below it.
+    let searched = crate::search::answer_of(input.runs);
+    if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
+        put!(page, "<p class=\"banner\">{}</p>", Text(answer));
+    }
+    if let Some(told) = against(&sides).filter(|_| is_judged && searched.is_none()) {
         put!(page, "<p class=\"lead\">{}</p>", Text(told));
     }
     for why in input.compared.iter().filter_map(|one| one.as_ref().err()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(why));
     }
-    table(page, &sides);
+    table(page, &sides, is_judged);
     page.end_section();
     if let Some(table) = input.pivot {
         pivot::write(page, table, views);
@@ -115,7 +122,9 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     levels::write(page, &sides, input.pivot);
     curves::write(page, views, &sides);
     spread::write(page, &sides, input.pivot, views);
-    ratios::write(page, &sides);
+    if is_judged {
+        ratios::write(page, &sides);
+    }
     differs::write(page, &sides);
 }
 
@@ -151,19 +160,30 @@ pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
 
 /// From the lowest to the highest throughput, and whether any difference from the base is shown.
 fn range(sides: &[Side<'_, '_>]) -> Option<String> {
-    let rated = sides
-        .iter()
-        .filter_map(|side| Some((side, side.mean_per_s()?)));
+    let compared = sides.iter().find_map(|side| side.compared);
+    let is_open = compared.is_some_and(Comparison::is_open_loop);
+    let figure = |side: &Side<'_, '_>| match is_open {
+        true => side.percentile_ms(99.0),
+        false => side.mean_per_s(),
+    };
+    let rated = sides.iter().filter_map(|side| Some((side, figure(side)?)));
     let low = rated
         .clone()
         .min_by(|one, other| one.1.total_cmp(&other.1))?;
     let high = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let told = |(side, rate): (&Side<'_, '_>, f64)| {
-        format!("{}/s ({})", figures::significant(rate.round()), side.name)
+    let told = |(side, value): (&Side<'_, '_>, f64)| match is_open {
+        true => format!("{} ({})", figures::maybe(Some(value), "ms"), side.name),
+        false => format!("{}/s ({})", figures::significant(value.round()), side.name),
+    };
+    let what = if is_open {
+        "p99 response time"
+    } else {
+        "throughput"
     };
     let (low, high) = (told(low), told(high));
     Some(match shown(sides) {
-        Some((0, 0)) => format!("No difference in throughput is shown: from {low} to {high}"),
+        Some((0, 0)) => format!("No difference in {what} is shown: from {low} to {high}"),
+        _ if is_open => format!("The {what} goes from {low} to {high}"),
         _ => format!("Throughput from {low} to {high}"),
     })
 }
@@ -174,7 +194,7 @@ fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
     let metrics = sides
         .iter()
         .skip(1)
-        .filter_map(|side| side.metric("events"));
+        .filter_map(|side| side.compared?.subject());
     let mut told = metrics.filter(|metric| metric.low.is_some()).peekable();
     told.peek()?;
     let mut shown = (0, 0);
@@ -214,14 +234,14 @@ fn against(sides: &[Side<'_, '_>]) -> Option<String> {
     ))
 }
 
-fn table(page: &mut Page, sides: &[Side<'_, '_>]) {
+fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
     put!(page, "<div class=\"panel\">");
     page.table(&[
         "what differs",
         "runs",
         "verdict",
         "#mean /s",
-        "#ratio to the first (95 %)",
+        ratio_head(sides),
         "#median /s",
         "#varies by",
         "#p50",
@@ -230,19 +250,34 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>]) {
         "#stalled",
     ]);
     for side in sides {
-        row(page, side);
+        row(page, side, is_judged);
     }
     let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
     put!(
         page,
         "</tbody></table></div><p class=\"source\">Mean, median {word}, variation and stalls \
             stand side by side because each hides what the others show. Varies by: standard \
-            deviation of the {word}s over their mean. Ratios are of the mean, with the interval \
-            that holds the true one with 95 % confidence.</p></div>\n"
+            deviation of the {word}s over their mean. {}</p></div>\n",
+        match is_judged {
+            true => {
+                "Ratios are of the mean rate, or of the response time of an open loop, with the \
+                 interval that holds the true one with 95 % confidence."
+            }
+            false => "The answer above has the ratios.",
+        }
     );
 }
 
-fn row(page: &mut Page, side: &Side<'_, '_>) {
+/// The head of the column of ratios.
+fn ratio_head(sides: &[Side<'_, '_>]) -> &'static str {
+    let compared = sides.iter().find_map(|side| side.compared);
+    match compared.is_some_and(Comparison::is_open_loop) {
+        true => "#response time to the first (95 %)",
+        false => "#ratio to the first (95 %)",
+    }
+}
+
+fn row(page: &mut Page, side: &Side<'_, '_>, is_judged: bool) {
     put!(
         page,
         "<tr><th scope=\"row\">{}{}</th><td>",
@@ -268,7 +303,10 @@ fn row(page: &mut Page, side: &Side<'_, '_>) {
             class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
             class=\"n\">{}</td></tr>",
         per_s(side.mean_per_s()),
-        Text(ratio(side)),
+        Text(match is_judged {
+            true => ratio(side),
+            false => "–".to_owned(),
+        }),
         per_s(side.median_per_s()),
         side.variation().map_or("–".to_owned(), number::percent),
         ms(50.0),
@@ -283,7 +321,8 @@ fn ratio(side: &Side<'_, '_>) -> String {
         return "1".to_owned();
     }
     let Some((metric, ratio)) = side
-        .metric("events")
+        .compared
+        .and_then(Comparison::subject)
         .and_then(|one| Some((one, one.ratio?)))
     else {
         return "–".to_owned();

@@ -4,7 +4,7 @@ use dyno_core::record::{Operation, Span};
 use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
 
-use super::{Row, series};
+use super::{BACKLOG, LATE, Row, series};
 use crate::compare::Better;
 use crate::compare::estimate::{Estimate, Within};
 use crate::view::View;
@@ -57,6 +57,55 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
         "a maximum is one event, which has no interval".to_owned(),
     ));
     rows
+}
+
+/// Of open loops: events that were late by the same limit, and what still waited at the end.
+pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
+    if !base.iter().chain(new).all(View::open_loop) {
+        return Vec::new();
+    }
+    let limits = base.iter().chain(new).map(|view| {
+        let limit = view.summary()?.latency_limit?;
+        Some(limit.limit_ms)
+    });
+    let limits: Option<Vec<f64>> = limits.collect();
+    let same = limits.is_some_and(|all| all.windows(2).all(|two| two[0] == two[1]));
+    let mut rows = Vec::new();
+    let mut add = |name: &str, unit: &str, of: &dyn Fn(&View) -> Option<f64>| {
+        rows.push(Row {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better: Better::Lower,
+            base: mean_of_runs(base, of),
+            new: mean_of_runs(new, of),
+            remark: "a figure of whole runs, which has no interval within them".to_owned(),
+        });
+    };
+    if same {
+        add(LATE, "per 100 due", &late_percent);
+    }
+    add(BACKLOG, "events", &|view| {
+        Some(view.summary()?.open_loop.as_ref()?.backlog as f64)
+    });
+    rows
+}
+
+/// The share of the events that were due that took longer than the limit or were left out.
+fn late_percent(view: &View) -> Option<f64> {
+    let summary = view.summary()?;
+    let limit = summary.latency_limit?;
+    let due = summary.response.as_ref()?.count + limit.skipped;
+    (due > 0).then(|| (limit.above + limit.skipped) as f64 / due as f64 * 100.0)
+}
+
+/// The mean of a figure that each run has once; `None` where one lacks it.
+fn mean_of_runs(views: &[View], of: &dyn Fn(&View) -> Option<f64>) -> Option<Estimate> {
+    let runs: Vec<f64> = views.iter().map(of).collect::<Option<_>>()?;
+    Some(Estimate {
+        value: dyno_stats::mean(&runs)?,
+        runs,
+        within: Within::Nothing,
+    })
 }
 
 fn row(name: String, base: Option<Estimate>, new: Option<Estimate>, remark: String) -> Row {

@@ -1,0 +1,47 @@
+//! Ratios within pairs: of two levels of a factor that are measured next to each other.
+
+use dyno_lab::file::{Experiment, Table};
+
+use super::figures::Done;
+use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+
+/// The table of a factor's pairs.
+pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
+    let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
+    let Some(pair) = table.pair.as_ref().or(design) else {
+        return Made::Not("a paired table needs pair = \"FACTOR\"".to_owned());
+    };
+    let Some(base) = experiment.base_level(pair) else {
+        return Made::Not(format!("there is no factor '{pair}'"));
+    };
+    let factors = factors_but(done, &[pair]);
+    let mut made = sheet(
+        &format!("Ratios within pairs of {pair}"),
+        "Each is of neighbours in time; the interval is from block to block.",
+        &factors,
+        &[
+            match experiment.subject() {
+                "rate" => "ratio of rates",
+                _ => "ratio of p99",
+            },
+            "p99 more by, ms",
+        ],
+    );
+    for (mut row, trials) in by_cell(experiment, done, &factors) {
+        let measured: Vec<dyno_lab::Measured> =
+            trials.iter().map(|done| done.measured.clone()).collect();
+        let side = |is_base: bool| -> Vec<&Done> {
+            let own = |done: &&&Done| (done.measured.levels.get(pair) == Some(&base)) == is_base;
+            trials.iter().filter(own).copied().collect()
+        };
+        let found = dyno_lab::effects(experiment, &measured, experiment.subject());
+        let own = found
+            .into_iter()
+            .find(|effect| effect.base == format!("{pair}={base}"));
+        let difference = mean(&side(false), "p99").zip(mean(&side(true), "p99"));
+        row.push(own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()));
+        row.push(shown(difference.map(|(new, base)| new - base)));
+        made.rows.push(row);
+    }
+    Made::Sheet(made)
+}

@@ -1,0 +1,134 @@
+//! Tables on servers that run already: the user's are used, and never dropped without being asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, anyhow};
+use dyno_core::redact;
+use dyno_lab::file::ResetData;
+use dyno_load::StopSignal;
+use dyno_run::TablesThere;
+
+use super::definition::{Lab, is_of_host};
+use super::line;
+use crate::commands::{Within, run};
+use crate::settings::usage;
+
+/// What may be done to a workload's tables on a server that runs already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are used as they are.
+    Use,
+    /// There are none: they are loaded, and what this process loaded it may drop.
+    Load,
+    /// They are dropped and loaded anew: the user said so.
+    Reload,
+}
+
+/// Looks at the tables of each server that runs already, before the first trial.
+///
+/// # Errors
+/// Tables that do not fit, or would have to be dropped: nothing was touched.
+pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
+    let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+    for cell in lab.trials.cells.iter().filter(|cell| !is_of_host(cell)) {
+        let Some(url) = &cell.effective.server.url else {
+            continue;
+        };
+        let made = lab.experiment.image_of(cell);
+        let own = lines.entry(url.clone()).or_default();
+        if let Some(line) = line::prepare(&made, Some(url), &lab.base)
+            && !own.contains(&line)
+        {
+            own.push(line);
+        }
+    }
+    let resets = matches!(
+        lab.experiment.reset.data,
+        Some(ResetData::Restore | ResetData::Empty)
+    );
+    let mut modes = BTreeMap::new();
+    for (url, lines) in lines {
+        let mode = match reload {
+            true => Mode::Reload,
+            false => {
+                let found: Vec<TablesThere> = lines.iter().map(tables).collect::<Result<_>>()?;
+                mode(&found, resets).map_err(|why| {
+                    usage(format!(
+                        "{}: {why}. Nothing was touched; --reload drops the workload's tables \
+                         there and loads them anew",
+                        redact::text(&url)
+                    ))
+                })?
+            }
+        };
+        modes.insert(url, mode);
+    }
+    Ok(modes)
+}
+
+/// What may be done where each data set of an experiment was looked for.
+fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
+    let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
+        return Ok(Mode::Load);
+    };
+    // Tables that may be somebody else's, with a name that the workload does not have.
+    let tables = match first {
+        TablesThere::Fit | TablesThere::Misfit(_) => "the workload's tables are there already",
+        _ => "there are tables already, perhaps the workload's",
+    };
+    if found.len() > 1 {
+        return Err(format!(
+            "{tables}, and this experiment needs {} different data sets",
+            found.len()
+        ));
+    }
+    if let TablesThere::Misfit(why) = first {
+        return Err(format!("the tables there do not fit: {why}"));
+    }
+    if resets {
+        return Err(format!(
+            "{tables}, and [reset] wants them loaded anew for each trial"
+        ));
+    }
+    Ok(Mode::Use)
+}
+
+/// Which tables of a data set are there.
+fn tables(prepare: &Vec<String>) -> Result<TablesThere> {
+    let kept = Arc::new(Mutex::new(None));
+    let within = Within {
+        tables: Some(Arc::clone(&kept)),
+        ..Within::new(Arc::new(StopSignal::default()))
+    };
+    let mut line = prepare.clone();
+    "run".clone_into(&mut line[1]);
+    line.extend(["--results", "none", "--quiet"].map(str::to_owned));
+    run::run(line, "run", Some(&within)).context("before the first trial")?;
+    let found = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+    found.ok_or_else(|| anyhow!("nobody looked at the tables"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_are_there_are_used_and_never_dropped_without_being_asked() {
+        use TablesThere::{Fit, Misfit, None, Unknown};
+        assert_eq!(mode(&[], true), Ok(Mode::Load));
+        assert_eq!(mode(&[None, None], true), Ok(Mode::Load));
+        assert_eq!(mode(&[Fit], false), Ok(Mode::Use));
+        assert_eq!(mode(&[Unknown], false), Ok(Mode::Use));
+        for (found, resets, why) in [
+            (vec![Fit], true, "loaded anew for each trial"),
+            (vec![Unknown], true, "perhaps the workload's"),
+            (vec![Fit, Fit], false, "2 different data sets"),
+            (vec![None, Fit], false, "2 different data sets"),
+            (vec![Misfit("few rows".to_owned())], false, "few rows"),
+        ] {
+            let said = mode(&found, resets).unwrap_err();
+            assert!(said.contains(why), "{found:?}: {said}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether a database holds a workload's tables already, before anything of it is touched.
+
+use std::time::Duration;
+
+use dyno_core::db::{ErrorKind, Family};
+use dyno_drivers::control::Control;
+
+use super::rows;
+use crate::error::Result;
+use crate::job::Ready;
+use crate::summary::RunRequest;
+
+/// A server that takes longer to list its tables cannot be asked.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Workloads whose `init()` only reads, and fails unless their tables fit.
+const INIT_LOOKS: &[&str] = &["tpcc", "tpcb", "simple_update", "select_only", "linkbench"];
+/// More rows than this multiple of those expected make another data set.
+const MORE: f64 = 1.1;
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TablesThere {
+    /// None of the workload's tables.
+    None,
+    /// The tables that the options describe.
+    Fit,
+    /// There are tables; whether they are the workload's, it cannot say.
+    Unknown,
+    /// Tables of other sizes, or a part of them: why they do not fit.
+    Misfit(String),
+}
+
+/// Looks at the tables of a workload. Changes nothing.
+///
+/// # Errors
+/// The database does not answer.
+pub fn tables_there(ready: &mut Ready, request: &RunRequest) -> Result<TablesThere> {
+    let names = names(ready)?;
+    if names.is_empty() {
+        return Ok(TablesThere::None);
+    }
+    if rows::knows(ready, request) {
+        return Ok(sbtest(ready, request, &names));
+    }
+    let init_looks = ready.job.work.is_builtin() && INIT_LOOKS.contains(&rows::bare(request));
+    if !init_looks {
+        return Ok(TablesThere::Unknown);
+    }
+    Ok(match ready.call("init") {
+        Ok(()) => TablesThere::Fit,
+        Err(error) => {
+            let why = error.chain();
+            match error.database_kind().or_else(|| ready.kind_behind(&why)) {
+                Some(ErrorKind::NoTable) => TablesThere::None,
+                _ => TablesThere::Misfit(why),
+            }
+        }
+    })
+}
+
+/// Whether the tables sbtest1, sbtest2, … hold the rows that the options say.
+fn sbtest(ready: &Ready, request: &RunRequest, names: &[String]) -> TablesThere {
+    let is_own = |name: &&String| {
+        let number = name.strip_prefix("sbtest").map(str::parse::<u64>);
+        matches!(number, Some(Ok(number)) if (1..=rows::tables(ready)).contains(&number))
+    };
+    if !names.iter().any(|name| is_own(&name)) {
+        return TablesThere::None;
+    }
+    let counts = match rows::count(ready, request, None) {
+        Ok(counts) => counts,
+        Err(error) => return TablesThere::Misfit(error.chain()),
+    };
+    let differs =
+        |expected: u64, found: u64| found < expected || found as f64 > expected as f64 * MORE;
+    let first = counts.iter().find_map(|own| {
+        Some((
+            own,
+            own.found.filter(|found| differs(own.expected, *found))?,
+        ))
+    });
+    match first {
+        Some((own, found)) => TablesThere::Misfit(format!(
+            "{} holds {}{found} rows, not {}",
+            own.table,
+            if own.probed { "about " } else { "" },
+            own.expected
+        )),
+        None => TablesThere::Fit,
+    }
+}
+
+/// The names of all tables of the target's database.
+fn names(ready: &Ready) -> Result<Vec<String>> {
+    let Some(connector) = &ready.connector else {
+        return Ok(Vec::new());
+    };
+    let sql = match connector.family() {
+        Family::Mysql => {
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+        }
+        Family::Postgres => {
+            "SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace IN \
+             (SELECT oid FROM pg_namespace WHERE nspname = ANY (current_schemas(false)))"
+        }
+        _ => "SELECT name FROM sqlite_master WHERE type = 'table'",
+    };
+    let mut control = Control::connect(connector.as_ref(), TIMEOUT)?;
+    let found = control.query(sql, TIMEOUT);
+    control.close();
+    Ok(found?
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect())
+}

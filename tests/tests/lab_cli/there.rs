@@ -1,0 +1,72 @@
+//! Tables on servers that run already: used where they fit, dropped by `--reload` only.
+
+use rusqlite::Connection;
+
+use crate::common::{Lab, has};
+
+/// How many rows the user's table has, and whether they are still the user's.
+fn rows(lab: &Lab) -> (i64, bool) {
+    let there = Connection::open(lab.path("u.db")).unwrap();
+    let sql = "SELECT count(*), max(pad = 'mine') FROM sbtest1";
+    let read = there.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? == 1)));
+    read.unwrap()
+}
+
+/// A table of the user's with 100 rows.
+fn with_table() -> Lab {
+    let lab = Lab::new();
+    lab.dyno("prepare oltp_point_select --table-size=100 -T sqlite:u.db")
+        .success();
+    let there = Connection::open(lab.path("u.db")).unwrap();
+    there
+        .execute("UPDATE sbtest1 SET pad = 'mine'", [])
+        .unwrap();
+    lab
+}
+
+const LINE: &str = "oltp_point_select -T sqlite:u.db -t 0.2s --warmup 0s --repeats 1";
+
+#[test]
+fn tables_that_fit_are_used() {
+    let lab = with_table();
+    let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100");
+    has(&lab.dyno(&line).success(), &["all 2 trials done"]);
+    assert_eq!(rows(&lab), (100, true));
+    // The user allows it.
+    let line = format!("{line} --name again --results other.db --reload");
+    has(
+        &lab.dyno(&line).success(),
+        &["Dropping", "all 2 trials done"],
+    );
+    assert_eq!(rows(&lab), (100, false));
+}
+
+#[test]
+fn what_would_drop_tables_of_the_users_stops_before_anything_is_touched() {
+    let lab = with_table();
+    for (line, why) in [
+        (
+            format!("lab --vary sessions=1,2 {LINE} --table-size=50"),
+            "sbtest1 holds 100 rows, not 50",
+        ),
+        (
+            format!("lab --vary sessions=1,2 {LINE} --table-size=200"),
+            "sbtest1 holds 100 rows, not 200",
+        ),
+        (
+            format!("lab --vary sessions=1,2 {LINE} --table-size=100 --tables=2"),
+            "sbtest2",
+        ),
+        (
+            format!("lab --vary table_size=50,100 {LINE}"),
+            "2 different data sets",
+        ),
+    ] {
+        let said = lab.dyno(&line).failure(2);
+        has(&said, &[why, "Nothing was touched; --reload"]);
+        assert_eq!(rows(&lab), (100, true), "{line}");
+    }
+    // What an experiment loaded itself it may load anew.
+    let line = format!("lab --vary table_size=50,100 {LINE}").replace("u.db", "new.db");
+    has(&lab.dyno(&line).success(), &["all 2 trials done"]);
+}
