@@ -4,6 +4,7 @@ mod trend;
 
 use dyno_analysis::stalls::{Span, Stalls};
 use dyno_core::finding::{Cause, Outcome};
+use dyno_core::record::LOG_UNSTEADY;
 use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
@@ -40,7 +41,8 @@ pub(super) const STEADY_STATE: Check = Check {
            latency of an open loop that is no overload drifts by {2} %. Not checked if nothing \
            of this is found in a run that stood still for {6} % of the time, which `stalls` \
            tells. Else not checked, with the length that would do. Needs {3} whole seconds, 12 \
-           for a step, 30 for dips, {4} for several changes, 600 for swings.",
+           for a step, 30 for dips, {4} for several changes, 600 for swings. Doubt, too, if an \
+           imported log says itself that its load or rate was not steady.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -258,6 +260,13 @@ const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed
                          series then (dirty pages, log, growth of the data).";
 
 fn steady_state(view: &View) -> Made {
+    if let Some(why) = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported()) {
+        return Made::doubt(
+            format!("The log says itself: {}.", why.trim_end_matches('.')),
+            "Take the mean for that of all the time, and none of its parts for it; run it again, \
+             longer or with more to do.",
+        );
+    }
     let rates = view.rates();
     let seconds = rates.len();
     if (seconds as f64) < BINS.value {
