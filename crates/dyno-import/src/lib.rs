@@ -16,6 +16,7 @@ mod command;
 mod configured;
 mod consistency;
 mod coverage;
+mod disks;
 mod fio;
 mod gaps;
 mod hammerdb;

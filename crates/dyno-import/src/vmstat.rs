@@ -1,5 +1,6 @@
 //! The log of `vmstat DELAY`, with or without `-t` and `-w`, old and new columns, headings repeated
-//! or wrapped. The unit of memory is taken for KiB, which is what it is without `-S`.
+//! or wrapped. Memory is in KiB, unless `-S` gave another unit, which nothing in the log tells but
+//! its figures.
 
 use dyno_core::record::SeriesKind::{Gauge, Rate};
 
@@ -35,6 +36,23 @@ const MEANINGS: [Meaning; 16] = [
 /// Columns that are known and become no series: swap in use, the two of `-a`, and the share of
 /// guests, which the other shares leave out.
 const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
+
+/// What `-S` gives another unit.
+const SCALED: [&str; 5] = [
+    "host.memory.free",
+    "host.memory.buffers",
+    "host.memory.cached",
+    "host.swap.in",
+    "host.swap.out",
+];
+/// The ones of them that are read from `/proc/meminfo`.
+const MEMORY: usize = 3;
+/// The kernel counts pages of this size, or larger ones.
+const PAGE_KIB: f64 = 4.0;
+/// No server that is measured has so little memory, in KiB.
+const LITTLE_KIB: f64 = 65_536.0;
+/// So many rows in which the free memory does not move at all cannot be measured ones.
+const STILL_ROWS: usize = 3;
 
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
@@ -204,10 +222,46 @@ impl Reader<'_> {
             .push(Warning::new(self.file, Some(line), text));
     }
 
+    /// Leaves out what is no figure of memory, or not in KiB.
+    fn memory(&mut self) {
+        let printed = |name: &str| -> Vec<f64> {
+            let found = self.collected.all.iter().find(|own| own.name == name);
+            let values = found.map_or(&[][..], |own| &own.values);
+            values.iter().map(|(_, bytes)| bytes / KIB).collect()
+        };
+        let all: Vec<Vec<f64>> = SCALED[..MEMORY].iter().map(|name| printed(name)).collect();
+        let pages = |kib: &f64| kib.rem_euclid(PAGE_KIB) == 0.0;
+        let first: f64 = all.iter().filter_map(|own| own.first()).sum();
+        let little = all.iter().all(|own| !own.is_empty()) && first < LITTLE_KIB;
+        let free = &all[0];
+        let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
+        let (left_out, why) = match () {
+            () if little || !all.iter().flatten().all(pages) => (
+                &SCALED[..],
+                "memory is not in KiB (-S): free, buff, cache, si and so are left out; vmstat \
+                 without -S prints KiB"
+                    .to_owned(),
+            ),
+            () if still => (
+                &SCALED[..MEMORY],
+                format!(
+                    "free memory is the same in all {} rows, as vmstat of procps 4.0.2 repeats its \
+                     first figures: free, buff and cache are left out",
+                    free.len()
+                ),
+            ),
+            () => return,
+        };
+        let left_out = |name: &str| left_out.contains(&name);
+        self.collected.all.retain(|own| !left_out(&own.name));
+        self.warnings.push(Warning::new(self.file, None, why));
+    }
+
     fn finish(mut self, options: &Options) -> HostLog {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
+        self.memory();
         let utc = self.utc;
         let told = |moment: Moment| Moment {
             utc: moment.utc || utc,
@@ -283,6 +337,49 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         let swapped = LOG.replace("us sy id wa st", "us sy wa id st");
         assert_eq!(value(&parse(&swapped), "host.cpu.iowait", 1), Some(3.0));
         assert!(log.warnings.is_empty(), "{:?}", log.warnings);
+    }
+
+    /// Rows with these figures of free, buff and cache.
+    fn rows(all: &[[u64; 3]]) -> HostLog {
+        let row = |[free, buff, cache]: &[u64; 3]| {
+            format!("1 0 0 {free} {buff} {cache} 0 0 8 16 500 900 20 5 75 0 0\n")
+        };
+        let heading = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n";
+        let rows: String = all.iter().map(row).collect();
+        parse(&format!("{heading}{rows}"))
+    }
+
+    #[test]
+    fn memory_that_never_moves_or_has_another_unit_is_left_out() {
+        let moves = rows(&[
+            [900_000, 400, 70_000],
+            [900_000, 400, 70_000],
+            [899_996, 400, 70_000],
+        ]);
+        assert_eq!(value(&moves, "host.memory.free", 2), Some(899_996.0 * KIB));
+        assert_eq!(value(&moves, "host.memory.buffers", 1), Some(400.0 * KIB));
+        assert!(moves.warnings.is_empty(), "{:?}", moves.warnings);
+        let still = rows(&[[900_000, 400, 70_000]; 3]);
+        assert_eq!(value(&still, "host.memory.free", 0), None);
+        assert_eq!(value(&still, "host.memory.cached", 1), None);
+        assert_eq!(value(&still, "host.swap.in", 1), Some(0.0));
+        assert_eq!(
+            value(&still, "host.disk[all].write_bytes", 1),
+            Some(16.0 * KIB)
+        );
+        assert!(still.warnings[0].text.contains("procps 4.0.2"));
+        // -S m, -S m of a large host, -S k
+        for scaled in [
+            [[21_184, 48, 3304], [21_180, 48, 3304]],
+            [[518_114, 48, 3304], [518_110, 48, 3304]],
+            [[21_692_416, 52, 3_384_320], [21_692_411, 52, 3_384_320]],
+        ] {
+            let log = rows(&scaled);
+            assert_eq!(value(&log, "host.memory.free", 1), None, "{scaled:?}");
+            assert_eq!(value(&log, "host.swap.out", 1), None, "{scaled:?}");
+            assert_eq!(value(&log, "host.cpu.user", 1), Some(20.0));
+            assert!(log.warnings[0].text.contains("(-S)"), "{:?}", log.warnings);
+        }
     }
 
     #[test]
