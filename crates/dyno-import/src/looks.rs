@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text;
+use crate::{text, wrapped};
 
 /// The output of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,14 @@ impl Looks {
 
     /// What it looks like; `None` if like nothing that is known.
     pub fn of(text: &str) -> Option<Self> {
+        match wrapped::unwrapped(head(text)) {
+            Some(parts) => parts.iter().find_map(|part| Self::of_bare(&part.text)),
+            None => Self::of_bare(text),
+        }
+    }
+
+    /// The same of a text whose lines have no prefix.
+    pub(crate) fn of_bare(text: &str) -> Option<Self> {
         let lines = text::lines(head(text));
         let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();
         let any = |fits: &dyn Fn(&str) -> bool| lines.iter().any(|line| fits(line.trim()));
