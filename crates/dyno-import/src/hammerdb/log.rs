@@ -240,15 +240,17 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     let rest = rest.trim();
     let tpm = |text: &str| {
         let (count, of) = number::leading_count(text)?;
-        let database = of.split(" TPM").next()?.trim().to_owned();
-        Some((count, database))
+        // What has no unit may be cut.
+        let (database, _) = of.split_once(" TPM")?;
+        Some((count, database.trim().to_owned()))
     };
     if let Some(rest) = rest.strip_prefix("NOPM from ") {
         let (count, database) = tpm(rest)?;
         return Some((first, count, database));
     }
     let (database, rest) = rest.split_once(" TPM at ")?;
-    let (orders, _) = number::leading_count(rest)?;
+    let (orders, unit) = number::leading_count(rest)?;
+    unit.trim().strip_prefix("NOPM")?;
     Some((orders, first, database.trim().to_owned()))
 }
 
@@ -280,7 +282,10 @@ mod tests {
         assert_eq!(new, Some((1785, 4109, "PostgreSQL".to_owned())));
         let old = result("4109 SQL Server TPM at 1785 NOPM");
         assert_eq!(old, Some((1785, 4109, "SQL Server".to_owned())));
-        assert_eq!(result("many NOPM"), None);
+        let cut = ["1785 NOPM from 410", "4109 SQL Server TPM at 17", "17"];
+        for text in cut.into_iter().chain(["many NOPM"]) {
+            assert_eq!(result(text), None, "{text}");
+        }
     }
 
     #[test]

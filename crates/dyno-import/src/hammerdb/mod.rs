@@ -317,6 +317,11 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
     if !length_known {
         gaps.push(gap("measured_s", "the log does not tell the test period"));
     }
+    if draft.profile.is_read() && matches!(draft.profile.of, Of::One(_)) {
+        let why = "the time profile of one virtual user has neither extremes nor its length";
+        let unknown = ["min_ms", "max_ms", "done_per_s"].map(|what| format!("operations.{what}"));
+        gaps.extend(unknown.iter().map(|what| gap(what, why)));
+    }
     if draft.users.is_none() {
         gaps.push(gap("drive", "the log does not tell the virtual users"));
     }

@@ -37,6 +37,9 @@ impl Procedure {
 
     /// What cannot be true of its figures.
     fn contradiction(&self) -> Option<String> {
+        if self.calls > 0 && self.avg <= 0.0 {
+            return Some("its mean is missing".to_owned());
+        }
         let made = self.avg * self.calls as f64;
         if (made - self.total).abs() > MEAN_ROOM_MS * self.calls as f64 + ROOM_MS {
             return Some(format!(
@@ -257,17 +260,19 @@ fn figures(procedure: &mut Procedure, line: &str) {
             continue;
         };
         let percent = label.strip_prefix('P').and_then(|p| p.parse::<f64>().ok());
+        // A time without its unit may be cut.
+        let ms = unit.starts_with("ms");
         match label {
             "CALLS" => procedure.calls = number::leading_count(&line[at + 1..]).map_or(0, |c| c.0),
-            "MIN" => procedure.min = Some(value),
-            "AVG" => procedure.avg = value,
-            "MAX" => procedure.max = Some(value),
-            "TOTAL" => procedure.total = value,
+            "MIN" if ms => procedure.min = Some(value),
+            "AVG" if ms => procedure.avg = value,
+            "MAX" if ms => procedure.max = Some(value),
+            "TOTAL" if ms => procedure.total = value,
             // Up to version 5.0 it is printed in clicks, without a unit.
-            "SD" if unit.starts_with("ms") => procedure.deviation = Some(value),
+            "SD" if ms => procedure.deviation = Some(value),
             _ => procedure
                 .percentiles
-                .extend(percent.map(|percent| (percent, value))),
+                .extend(percent.filter(|_| ms).map(|percent| (percent, value))),
         }
     }
 }
@@ -315,6 +320,7 @@ mod tests {
             ),
             ("P95: 6.125", "P95: 8.125", "out of order"),
             ("MAX: 9.000", "MAX: 1.100", "out of order"),
+            ("AVG: 1.250ms", "AVG: 1.2", "its mean is missing"),
         ] {
             let wrong = read(&tabs.replace(from, to));
             assert_eq!(wrong.procedures, [], "{to}");
