@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_core::record::NotObserved;
+
+use crate::gaps::gap;
 use crate::table::Collected;
 
 /// By how much a device's bytes may exceed those of the disks below it: rounding.
@@ -13,8 +16,8 @@ const BEFORE: &str = "host.disk[";
 pub(crate) type Whole = BTreeMap<&'static str, BTreeSet<usize>>;
 
 /// Leaves out the devices that lie over others, and gives the others what reports without a row of
-/// them say: that nothing moved (`-z`). What is left out is told.
-pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Option<String> {
+/// them say: that nothing moved (`-z`). Returns what is left out.
+pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserved> {
     let layers = layers(collected);
     let layer = |name: &str| device(name).is_some_and(|(own, _)| layers.contains(own));
     collected.all.retain(|values| !layer(&values.name));
@@ -32,17 +35,13 @@ pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Option<String>
         values.values.extend(idle.map(|sample| (*sample, 0.0)));
         values.values.sort_by_key(|(sample, _)| *sample);
     }
-    let names: Vec<String> = layers
-        .iter()
-        .map(|name| crate::text::excerpt(name))
-        .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "left out, as they lie over disks that have rows of their own, so that everything \
-             would count twice: {}",
-            names.join(", ")
-        )
-    })
+    let left_out = layers.iter().map(|name| {
+        let what = format!("{BEFORE}{}]", crate::text::excerpt(name));
+        let why = "it lies over disks that have rows of their own in the log, so that what it moves \
+                   would count twice";
+        gap(&what, why)
+    });
+    left_out.collect()
 }
 
 /// The device and the series of a series' name.
@@ -283,7 +282,7 @@ mod tests {
         let whole: Whole = ["write_bytes", "write_await"]
             .map(|what| (what, BTreeSet::from([0, 1, 2, 3])))
             .into();
-        assert_eq!(settle(&mut collected, &whole), None);
+        assert_eq!(settle(&mut collected, &whole), []);
         let values = &collected.all[0].values;
         assert_eq!(values[..], [(0, 9.0), (1, 0.0), (2, 9.0), (3, 0.0)]);
         assert_eq!(collected.all[1].values, [(1, 2.5)]);

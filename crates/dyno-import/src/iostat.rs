@@ -124,6 +124,8 @@ struct Reader<'a> {
     below: Below,
     columns: Vec<String>,
     row: Row,
+    /// Whether the log ends within the line that is being read.
+    cut: bool,
     /// Whether something put a time before each line: a line of nothing else is an empty one.
     prefixed: bool,
     /// The headings that the current report has had: one that comes again begins the next.
@@ -143,6 +145,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
+        self.cut = line.cut;
         let (stamp, bare) = line.unstamped();
         let own = if self.prefixed { bare } else { &line.text };
         let moment = self.printed_moment(own);
@@ -243,6 +246,7 @@ impl Reader<'_> {
                 let text = format!("{has} words below {columns} columns; the row is left out");
                 self.warn(line, text);
             }
+            Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) if self.below == Below::Cpu => self.cpu(&words, line),
             Filled::Whole(words, line) => self.device(&words, line),
         }
@@ -311,9 +315,7 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
-        if let Some(text) = disks::settle(&mut self.collected, &self.whole) {
-            self.warnings.push(Warning::new(self.file, None, text));
-        }
+        let gaps = disks::settle(&mut self.collected, &self.whole);
         HostLog {
             file: self.file.to_owned(),
             tool: "iostat",
@@ -322,6 +324,7 @@ impl Reader<'_> {
             moments: self.moments,
             collected: self.collected,
             facts: self.machine.facts,
+            gaps,
             warnings: self.warnings,
         }
     }

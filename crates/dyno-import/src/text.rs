@@ -71,6 +71,10 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
+/// What is told of a row of figures in a line that is cut.
+pub(crate) const ROW_CUT: &str =
+    "the log ends within a row, or its last figure may; it is left out";
+
 /// What a line looks like: each number as `#`, each run of blanks as one.
 pub(crate) fn shape(line: &str) -> String {
     let mut out = String::with_capacity(line.len());

@@ -2,10 +2,12 @@
 //! or wrapped. Memory is in KiB, unless `-S` gave another unit, which nothing in the log tells but
 //! its figures.
 
+use dyno_core::record::NotObserved;
 use dyno_core::record::SeriesKind::{Gauge, Rate};
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
+use crate::gaps::gap;
 use crate::number;
 use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
 use crate::text::{self, Line};
@@ -37,16 +39,12 @@ const MEANINGS: [Meaning; 16] = [
 /// guests, which the other shares leave out.
 const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
 
-/// What `-S` gives another unit.
-const SCALED: [&str; 5] = [
+/// What is read from `/proc/meminfo`.
+const MEMORY: [&str; 3] = [
     "host.memory.free",
     "host.memory.buffers",
     "host.memory.cached",
-    "host.swap.in",
-    "host.swap.out",
 ];
-/// The ones of them that are read from `/proc/meminfo`.
-const MEMORY: usize = 3;
 /// The kernel counts pages of this size, or larger ones.
 const PAGE_KIB: f64 = 4.0;
 /// No server that is measured has so little memory, in KiB.
@@ -94,6 +92,8 @@ struct Reader<'a> {
     /// Whether each line begins with a moment that vmstat did not print.
     prefixed: bool,
     utc: bool,
+    /// Whether the log ends within the line that is being read.
+    cut: bool,
     row: Row,
     samples: usize,
     moments: Vec<Option<Moment>>,
@@ -104,6 +104,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
+        self.cut = line.cut;
         let (stamp, bare) = line.unstamped();
         let words: Vec<&str> = bare.split_whitespace().collect();
         if words.is_empty() || bare.contains("--memory--") || bare.contains("-io-") {
@@ -185,6 +186,7 @@ impl Reader<'_> {
                 let text = format!("{has} figures below {wants} columns; the row is left out");
                 self.warn(line, text);
             }
+            Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) => self.sample(&words, moment, line),
         }
     }
@@ -222,46 +224,48 @@ impl Reader<'_> {
             .push(Warning::new(self.file, Some(line), text));
     }
 
-    /// Leaves out what is no figure of memory, or not in KiB.
-    fn memory(&mut self) {
+    /// Leaves out what is no figure of memory, or not in KiB: what, and why.
+    fn memory(&mut self) -> Vec<NotObserved> {
         let printed = |name: &str| -> Vec<f64> {
             let found = self.collected.all.iter().find(|own| own.name == name);
             let values = found.map_or(&[][..], |own| &own.values);
             values.iter().map(|(_, bytes)| bytes / KIB).collect()
         };
-        let all: Vec<Vec<f64>> = SCALED[..MEMORY].iter().map(|name| printed(name)).collect();
+        let all: Vec<Vec<f64>> = MEMORY.iter().map(|name| printed(name)).collect();
         let pages = |kib: &f64| kib.rem_euclid(PAGE_KIB) == 0.0;
         let first: f64 = all.iter().filter_map(|own| own.first()).sum();
         let little = all.iter().all(|own| !own.is_empty()) && first < LITTLE_KIB;
         let free = &all[0];
         let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
-        let (left_out, why) = match () {
-            () if little || !all.iter().flatten().all(pages) => (
-                &SCALED[..],
-                "memory is not in KiB (-S): free, buff, cache, si and so are left out; vmstat \
-                 without -S prints KiB"
-                    .to_owned(),
-            ),
-            () if still => (
-                &SCALED[..MEMORY],
-                format!(
-                    "free memory is the same in all {} rows, as vmstat of procps 4.0.2 repeats its \
-                     first figures: free, buff and cache are left out",
-                    free.len()
-                ),
-            ),
-            () => return,
-        };
-        let left_out = |name: &str| left_out.contains(&name);
-        self.collected.all.retain(|own| !left_out(&own.name));
-        self.warnings.push(Warning::new(self.file, None, why));
+        if little || !all.iter().flatten().all(pages) {
+            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; \
+                        vmstat without -S prints KiB";
+            self.warnings
+                .push(Warning::new(self.file, None, text.to_owned()));
+            let why = "the log of vmstat has another unit than KiB, and does not say which (-S)";
+            return vec![
+                self.leave_out("host.memory", why),
+                self.leave_out("host.swap", why),
+            ];
+        }
+        if still {
+            let why = "vmstat printed the same free memory in all rows, as that of procps 4.0.2 \
+                       repeats its first figures";
+            return vec![self.leave_out("host.memory", why)];
+        }
+        Vec::new()
+    }
+
+    fn leave_out(&mut self, what: &str, why: &str) -> NotObserved {
+        self.collected.all.retain(|own| !own.name.starts_with(what));
+        gap(what, why)
     }
 
     fn finish(mut self, options: &Options) -> HostLog {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
-        self.memory();
+        let gaps = self.memory();
         let utc = self.utc;
         let told = |moment: Moment| Moment {
             utc: moment.utc || utc,
@@ -275,6 +279,7 @@ impl Reader<'_> {
             moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
             collected: self.collected,
             facts: Vec::new(),
+            gaps,
             warnings: self.warnings,
         }
     }
@@ -367,7 +372,11 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
             value(&still, "host.disk[all].write_bytes", 1),
             Some(16.0 * KIB)
         );
-        assert!(still.warnings[0].text.contains("procps 4.0.2"));
+        assert_eq!(
+            (&still.gaps[0].what[..], still.gaps.len()),
+            ("host.memory", 1)
+        );
+        assert!(still.gaps[0].why.contains("procps 4.0.2") && still.warnings.is_empty());
         // -S m, -S m of a large host, -S k
         for scaled in [
             [[21_184, 48, 3304], [21_180, 48, 3304]],
@@ -379,6 +388,8 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
             assert_eq!(value(&log, "host.swap.out", 1), None, "{scaled:?}");
             assert_eq!(value(&log, "host.cpu.user", 1), Some(20.0));
             assert!(log.warnings[0].text.contains("(-S)"), "{:?}", log.warnings);
+            let gaps: Vec<&str> = log.gaps.iter().map(|gap| gap.what.as_str()).collect();
+            assert_eq!(gaps, ["host.memory", "host.swap"]);
         }
     }
 
@@ -401,6 +412,9 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         assert_eq!(value(&log, "host.interrupts", 1), Some(1028.0));
         assert_eq!(log.warnings.len(), 1, "{:?}", log.warnings);
         assert!(log.warnings[0].text.contains("the log ends within a row"));
+        // The last figure, a 10 perhaps, may lack its end.
+        let cut = parse(LOG.trim_end());
+        assert_eq!((cut.moments.len(), cut.warnings.len()), (1, 1));
     }
 
     #[test]

@@ -174,7 +174,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
     assert_eq!(values(&log, "host.disk[vdq].write_await"), [1.25]);
     assert_eq!(values(&log, "host.disk[vdq].utilisation"), [2.5]);
     // A table that has no row of it says so; one that may be cut says nothing.
-    assert_eq!(values(&log, "host.disk[vdr].writes"), []);
+    assert!(values(&log, "host.disk[vdr].writes").is_empty());
     assert_eq!(values(&log, "host.disk[vdr].reads"), [3.0]);
     let json = r#"{"sysstat": {"hosts": [{
             "nodename": "box", "sysname": "Linux", "release": "6.6.6", "machine": "x86_64",
@@ -208,12 +208,14 @@ fn devices_that_lie_over_others_or_are_idle() {
     ]
     .concat();
     let log = parse(&text);
-    assert_eq!(values(&log, "host.disk[sdq].writes"), [1.0, 2.0, 3.0, 4.0]);
+    // The last figure may lack its end.
+    assert_eq!(values(&log, "host.disk[sdq].writes"), [1.0, 2.0, 3.0]);
+    assert!(log.warnings[0].text.contains("the log ends within a row"));
     assert_eq!(values(&log, "host.disk[sdr].writes"), [5.0, 0.0, 7.0]);
-    assert_eq!(values(&log, "host.disk[dm-3].writes"), []);
-    assert_eq!(values(&log, "host.disk[sdq4].writes"), []);
-    let told = &log.warnings[0].text;
-    assert!(told.ends_with("count twice: dm-3, sdq4"), "{told}");
+    assert!(values(&log, "host.disk[dm-3].writes").is_empty());
+    assert!(values(&log, "host.disk[sdq4].writes").is_empty());
+    let left_out: Vec<&str> = log.gaps.iter().map(|gap| gap.what.as_str()).collect();
+    assert_eq!(left_out, ["host.disk[dm-3]", "host.disk[sdq4]"]);
 }
 
 proptest! {

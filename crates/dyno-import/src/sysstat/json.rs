@@ -78,7 +78,9 @@ fn closed(log: &str) -> Option<String> {
             _ if quoted => {}
             '{' => open.push('}'),
             '[' => open.push(']'),
-            '}' | ']' => drop(open.pop()),
+            '}' | ']' => {
+                open.pop();
+            }
             _ => {}
         }
     }

@@ -112,7 +112,10 @@ impl Reader<'_> {
             self.seconds(time_s);
             return;
         }
-        self.row(time_s, words, line.number);
+        match line.cut && self.of != Of::Nothing {
+            true => self.warn(line.number, text::ROW_CUT.to_owned()),
+            false => self.row(time_s, words, line.number),
+        }
     }
 
     /// A time of the table that is being read, in seconds since 1970 if the day is known.
@@ -233,9 +236,7 @@ impl Reader<'_> {
         }
         let series = Of::Devices.meanings().iter().map(|own| own.series);
         let whole: Whole = series.map(|name| (name, self.devices.clone())).collect();
-        if let Some(text) = disks::settle(&mut self.collected, &whole) {
-            self.warnings.push(Warning::new(self.file, None, text));
-        }
+        let gaps = disks::settle(&mut self.collected, &whole);
         let (ambiguous, utc) = (self.machine.ambiguous, self.utc);
         let dated = self.machine.day_s.is_some();
         let steps: Vec<f64> = (self.moments.windows(2))
@@ -258,6 +259,7 @@ impl Reader<'_> {
             moments: self.moments.into_iter().map(moment).collect(),
             collected: self.collected,
             facts: self.machine.facts,
+            gaps,
             warnings: self.warnings,
         }
     }
