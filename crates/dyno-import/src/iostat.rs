@@ -9,6 +9,7 @@ use dyno_core::record::SeriesKind::Rate;
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
 use crate::disks::{self, Whole};
+use crate::locale;
 use crate::machine::Machine;
 use crate::sysstat::json;
 use crate::table::{Collected, Figure, Filled, Meaning, Row, Shares, column, meaning};
@@ -183,7 +184,7 @@ impl Reader<'_> {
                 ..whole
             });
         }
-        civil::moment(text)
+        civil::moment(&locale::dated(text))
     }
 
     fn begins(&mut self, below: Below, columns: Vec<String>, stamp: Option<Moment>) {

@@ -24,6 +24,7 @@ mod identity;
 mod intervals;
 mod iostat;
 mod limits;
+mod locale;
 mod looks;
 mod machine;
 mod monitor;

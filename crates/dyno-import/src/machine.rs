@@ -2,7 +2,7 @@
 
 use dyno_core::record::Fact;
 
-use crate::{civil, runs};
+use crate::{civil, locale, runs};
 
 /// The machine that a log is of.
 #[derive(Clone, Debug, Default)]
@@ -16,11 +16,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn read(text: &str, source: &str) -> Self {
-        // Dates of East Asian locales: `2026年11月25日`, `2026년 11월 25일`.
-        let text = ["년 ", "월 ", "年", "月"]
-            .iter()
-            .fold(text.to_owned(), |text, mark| text.replace(mark, "-"));
-        let text = text.replace(['日', '일'], " ");
+        let text = locale::dated(text);
         let words: Vec<&str> = text.split_whitespace().collect();
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: &str| {

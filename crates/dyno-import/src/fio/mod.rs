@@ -399,11 +399,11 @@ impl Group<'_> {
             ("reads", sum(&|job| job.read.iops), "per second"),
             ("writes", sum(&|job| job.write.iops), "per second"),
             (
-                "read and written",
+                "transferred",
                 sum(&|job| job.mixed.bytes_per_s()) / MIB,
                 "MiB/s",
             ),
-            ("reads and writes", sum(&|job| job.mixed.iops), "per second"),
+            ("I/Os", sum(&|job| job.mixed.iops), "per second"),
             ("fsyncs", syncs_per_s, "per second"),
         ]
         .into_iter()

@@ -144,6 +144,18 @@ fn a_time_before_an_empty_line_is_none_of_a_report() {
 }
 
 #[test]
+fn moments_of_other_locales() {
+    for moment in ["2026年11月25日 16時59分58秒", "25.11.2026 16.59.58"] {
+        let log = parse(&format!("{moment}\nDevice  w/s  wkB/s\nsdq 1.0 2.0\n"));
+        assert_eq!(
+            log.moments[0].map(|own| own.seconds),
+            Some(1_795_625_998.0),
+            "{moment}"
+        );
+    }
+}
+
+#[test]
 fn pretty_human_and_json_are_the_same() {
     let pretty = "\
 avg-cpu:  %user   %nice %system %iowait  %steal   %idle

@@ -7,8 +7,9 @@ pub(crate) mod json;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::align::HostLog;
-use crate::civil::{self, Moment};
+use crate::civil::Moment;
 use crate::disks::{self, Whole};
+use crate::locale;
 use crate::machine::Machine;
 use crate::number;
 use crate::table::{Collected, Figure, Shares, meaning};
@@ -88,9 +89,11 @@ impl Reader<'_> {
             self.clocks.clear();
             return;
         }
-        let words: Vec<&str> = bare.split_whitespace().collect();
-        let (words, clock) = (words.as_slice(), clock(&words));
-        let Some((time_s, words)) = clock.map(|(time_s, taken)| (time_s, &words[taken..])) else {
+        let plain = locale::plain(bare);
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let clock = locale::time_of_day(&words);
+        let clock = clock.and_then(|(time_s, taken)| Some((time_s, words.get(taken..)?)));
+        let Some((time_s, words)) = clock else {
             // `Average:` and what else has no time is no sample.
             if words.is_empty() {
                 self.of = Of::Nothing;
@@ -263,45 +266,6 @@ impl Reader<'_> {
             warnings: self.warnings,
         }
     }
-}
-
-/// The time of day at the beginning of a row in seconds, and of how many words it is: `14:12:49`,
-/// `02:12:49 PM`, and as other locales have it `14时12分49秒`, `14.12.49`, `下午 02:12:49`.
-fn clock(words: &[&str]) -> Option<(f64, usize)> {
-    const MORNING: [&str; 4] = ["AM", "上午", "午前", "오전"];
-    const AFTERNOON: [&str; 4] = ["PM", "下午", "午後", "오후"];
-    let half = |word: &str| match word {
-        word if MORNING.contains(&word) => Some("AM"),
-        word if AFTERNOON.contains(&word) => Some("PM"),
-        _ => None,
-    };
-    let before = words.first().and_then(|word| half(word));
-    let from = usize::from(before.is_some());
-    // Korean has blanks between: `14시 12분 49초`.
-    let apart = words.get(from).is_some_and(|word| word.ends_with('시'));
-    let end = from + if apart { 3 } else { 1 };
-    let plain = plain_clock(&words.get(from..end)?.concat())?;
-    let behind = words.get(end).and_then(|word| half(word));
-    let text = format!(
-        "1970-01-01 {plain} {}",
-        before.or(behind).unwrap_or_default()
-    );
-    let moment = civil::moment(&text)?;
-    Some((moment.seconds, end + usize::from(behind.is_some())))
-}
-
-/// Hours, minutes and seconds with colons between, whatever the locale puts there.
-fn plain_clock(word: &str) -> Option<String> {
-    let word = word.trim_end_matches(['秒', '초', '.']);
-    let parts: Vec<&str> = word.split(|c: char| !c.is_ascii_digit()).collect();
-    let separators: Vec<char> = word.chars().filter(|c| !c.is_ascii_digit()).collect();
-    let known = match separators.as_slice() {
-        [a, b] if a == b => matches!(a, ':' | '.' | ','),
-        [a, b] => matches!(a, '时' | '時' | '시') && matches!(b, '分' | '분'),
-        _ => false,
-    };
-    let digits = |part: &&str| (1..=2).contains(&part.len());
-    (known && parts.iter().all(|part| digits(&part))).then(|| parts.join(":"))
 }
 
 /// Whether a row has the names of columns: none of its words is a figure, and one is typical.
