@@ -132,7 +132,7 @@ impl Looks {
             () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
             () if any(&dstat) => Self::Dstat,
-            () if any(&|line| words(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
+            () if any(&|line| columns(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
             () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
             () if any(&|line| {
                 line.starts_with("avg-cpu:")
