@@ -1,10 +1,10 @@
 //! Checks 23 and 24: warm-up and steady state.
 
+mod logged;
 mod trend;
 
 use dyno_analysis::stalls::{Span, Stalls};
 use dyno_core::finding::{Cause, Outcome};
-use dyno_core::record::LOG_UNSTEADY;
 use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
@@ -55,7 +55,7 @@ pub(super) const STEADY_STATE: Check = Check {
         SURE,
         EXCLUDED,
     ],
-    make: steady_state,
+    make: logged::steady_state,
 };
 
 const EARLY: Threshold = Threshold {
@@ -260,13 +260,6 @@ const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed
                          series then (dirty pages, log, growth of the data).";
 
 fn steady_state(view: &View) -> Made {
-    if let Some(why) = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported()) {
-        return Made::doubt(
-            format!("The log says itself: {}.", why.trim_end_matches('.')),
-            "Take the mean for that of all the time, and none of its parts for it; run it again, \
-             longer or with more to do.",
-        );
-    }
     let rates = view.rates();
     let seconds = rates.len();
     if (seconds as f64) < BINS.value {
