@@ -74,7 +74,7 @@ pub(crate) fn clock(word: &str) -> Option<String> {
     let (first, second) = (between.next()?, between.next()?);
     let known = first == second && matches!(first, ':' | '.' | ',') && between.next().is_none();
     let digits = |part: &&str| (1..=2).contains(&part.len());
-    (known && parts.len() == 3 && parts.iter().all(|part| digits(&part))).then(|| parts.join(":"))
+    (known && parts.len() == 3 && parts.iter().all(digits)).then(|| parts.join(":"))
 }
 
 /// The time of day at the beginning of a row in seconds, and of how many words it is. The words are

@@ -147,7 +147,7 @@ fn groups_of_fio_whose_jobs_differ() {
     let options = |bs: &str| json!({"bs": bs, "numjobs": "3"});
     // Half of the I/Os were of 64 KiB.
     let unlike = job("bank", options("64k"), direction(30_000));
-    assert_eq!(judged(&[unlike.clone()]), (None, None));
+    assert_eq!(judged(std::slice::from_ref(&unlike)), (None, None));
     let run = one(Tool::Fio, &document(&[unlike]).to_string());
     assert!(
         said(&run).contains("the group's jobs differ"),
