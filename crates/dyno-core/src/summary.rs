@@ -329,6 +329,14 @@ pub struct OperationSummary {
     pub first_tries: Option<LatencySummary>,
 }
 
+impl OperationSummary {
+    /// How many were done each second; `None` where an imported log does not tell it.
+    pub fn per_s(&self) -> Option<f64> {
+        let known = self.done_per_s > 0.0 || self.totals.done == 0;
+        known.then_some(self.done_per_s)
+    }
+}
+
 /// What a limit on latencies found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyLimit {

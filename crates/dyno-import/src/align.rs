@@ -1,6 +1,6 @@
 //! The host's logs laid beside a run: from samples to seconds of the measurement.
 
-use dyno_core::record::{Fact, RunRecord, Series, SeriesKey};
+use dyno_core::record::{Fact, NotObserved, RunRecord, Series, SeriesKey};
 use dyno_core::summary::IntervalSummary;
 
 use crate::civil::Moment;
@@ -23,6 +23,8 @@ pub(crate) struct HostLog {
     pub(crate) moments: Vec<Option<Moment>>,
     pub(crate) collected: Collected,
     pub(crate) facts: Vec<Fact>,
+    /// What it has columns of and is not told nevertheless, with the reason.
+    pub(crate) gaps: Vec<NotObserved>,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -104,6 +106,14 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
                 run.not_observed.push(gap(what, &why));
             }
         }
+        // Another log may have it.
+        let gaps = logs.iter().flat_map(|log| &log.gaps);
+        let unknown = |gap: &&NotObserved| {
+            let mut series = run.series.iter();
+            !series.any(|series| series.key.name.starts_with(&gap.what))
+        };
+        let gaps: Vec<NotObserved> = gaps.filter(unknown).cloned().collect();
+        run.not_observed.extend(gaps);
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
                     the run's are not, say how far local time is ahead of UTC (--utc-offset)"

@@ -1,15 +1,18 @@
-//! The log of `iostat -x DELAY` and its relatives (`-d`, `-k`, `-m`, `-t`, `-c`), old and new
-//! columns. Each report begins with a time, the CPU's shares or the heading of the devices.
+//! The log of `iostat -x DELAY` and its relatives (`-d`, `-k`, `-m`, `-t`, `-c`, `-z`, `--human`,
+//! `--pretty`, `-o JSON`), old and new columns. Each report begins with a time, the CPU's shares or
+//! the heading of the devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::record::SeriesKind::Rate;
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
+use crate::disks::{self, Whole};
+use crate::locale;
 use crate::machine::Machine;
-use crate::number;
-use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
+use crate::sysstat::json;
+use crate::table::{Collected, Figure, Filled, Meaning, Row, Shares, column, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Options, Warning};
 
@@ -19,7 +22,7 @@ const MIB: f64 = 1_048_576.0;
 const SECTOR: f64 = 512.0;
 
 /// iostat(1), of sysstat 9 to 12. A waiting time without requests is zero.
-const DEVICE: [Meaning; 18] = [
+static DEVICE: [Meaning; 18] = [
     column("r/s", "reads", "count/s", 1.0, Rate),
     column("w/s", "writes", "count/s", 1.0, Rate),
     column("rkb/s", "read_bytes", "bytes/s", KIB, Rate),
@@ -39,7 +42,7 @@ const DEVICE: [Meaning; 18] = [
     column("avgqu-sz", "queue", "count", 1.0, Rate),
     column("aqu-sz", "queue", "count", 1.0, Rate),
 ];
-const UTILISATION: Meaning = column("%util", "utilisation", "percent", 1.0, Rate);
+static UTILISATION: Meaning = column("%util", "utilisation", "percent", 1.0, Rate);
 
 const CPU: [Meaning; 6] = [
     column("%user", "host.cpu.user", "percent", 1.0, Rate),
@@ -59,10 +62,20 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
         file: log.name,
         ..Reader::default()
     };
-    for line in text::lines(log.text) {
-        reader.take(&line);
+    let written = json::text(log.text);
+    let lines = text::lines(written.as_ref().map_or(log.text, |written| &written.text));
+    reader.prefixed = lines.iter().any(|line| {
+        let (stamp, bare) = line.unstamped();
+        stamp.is_some() && heading(bare).is_some()
+    });
+    for line in &lines {
+        reader.take(line);
     }
     reader.end_of_row("the log ends within a row");
+    if written.is_some_and(|written| written.is_cut) {
+        let text = "the JSON ends within; what is whole of it is read".to_owned();
+        reader.warnings.push(Warning::new(log.name, None, text));
+    }
     if reader.collected.all.is_empty() {
         let what = match reader.moments.is_empty() {
             true => "it has no heading of iostat (avg-cpu or Device)".to_owned(),
@@ -78,6 +91,23 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     Ok(reader.finish(options))
 }
 
+/// The names of columns, and what the rows below them are. With `--pretty` the devices' names stand
+/// last.
+fn heading(bare: &str) -> Option<(Below, Vec<String>)> {
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    let device = |word: &str| matches!(word, "Device" | "Device:");
+    let (below, names) = match words.as_slice() {
+        ["avg-cpu:", names @ ..] => (Below::Cpu, names),
+        [first, names @ ..] if device(first) => (Below::Devices, names),
+        [names @ .., last] if device(last) && names.len() > 1 => (Below::NamesLast, names),
+        _ => return None,
+    };
+    Some((
+        below,
+        names.iter().map(|name| name.to_ascii_lowercase()).collect(),
+    ))
+}
+
 /// What the rows below a heading are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Below {
@@ -85,6 +115,8 @@ enum Below {
     Nothing,
     Cpu,
     Devices,
+    /// Devices whose names stand behind their figures.
+    NamesLast,
 }
 
 #[derive(Default)]
@@ -93,9 +125,14 @@ struct Reader<'a> {
     below: Below,
     columns: Vec<String>,
     row: Row,
-    /// Which parts the current report has had: a second one of a kind begins the next.
-    had_cpu: bool,
-    had_devices: bool,
+    /// Whether the log ends within the line that is being read.
+    cut: bool,
+    /// Whether something put a time before each line: a line of nothing else is an empty one.
+    prefixed: bool,
+    /// The headings that the current report has had: one that comes again begins the next.
+    had: BTreeSet<Vec<String>>,
+    /// The reports with all their devices.
+    whole: Whole,
     /// A time was printed, and its report has not begun.
     moment: Option<Moment>,
     machine: Machine,
@@ -109,30 +146,30 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
+        self.cut = line.cut;
         let (stamp, bare) = line.unstamped();
-        if let Some(moment) = self.printed_moment(&line.text) {
-            self.end_of_row("a row of too few figures");
+        let own = if self.prefixed { bare } else { &line.text };
+        let moment = self.printed_moment(own);
+        if moment.is_some() && self.prefixed && stamp.is_none() {
+            self.ends_table();
+            return;
+        }
+        if let Some(moment) = moment {
+            self.ends_table();
             self.moment = Some(moment);
-            (self.had_cpu, self.had_devices) = (false, false);
-            self.below = Below::Nothing;
+            self.had.clear();
             return;
         }
         let words: Vec<&str> = bare.split_whitespace().collect();
-        let Some(first) = words.first() else {
-            self.end_of_row("a row of too few figures");
-            return;
-        };
-        match *first {
-            "Linux" => self.machine = Machine::read(bare, "iostat's first line"),
-            "avg-cpu:" => {
-                self.begins(Below::Cpu, stamp);
-                self.columns = words[1..].iter().map(|w| w.to_ascii_lowercase()).collect();
+        match (words.first(), heading(bare)) {
+            (None, _) => self.ends_table(),
+            (_, Some((below, columns))) => {
+                self.begins(below, columns, stamp);
+                if below != Below::Cpu {
+                    self.note_unknown(line.number);
+                }
             }
-            "Device" | "Device:" => {
-                self.begins(Below::Devices, stamp);
-                self.columns = words[1..].iter().map(|w| w.to_ascii_lowercase()).collect();
-                self.note_unknown(line.number);
-            }
+            (Some(&"Linux"), _) => self.machine = Machine::read(bare, "iostat's first line"),
             _ => self.row(&words, line.number),
         }
     }
@@ -147,24 +184,37 @@ impl Reader<'_> {
                 ..whole
             });
         }
-        civil::moment(text)
+        civil::moment(&locale::dated(text))
     }
 
-    fn begins(&mut self, below: Below, stamp: Option<Moment>) {
-        self.end_of_row("a row of too few figures");
+    fn begins(&mut self, below: Below, columns: Vec<String>, stamp: Option<Moment>) {
+        self.ends_table();
+        // The shares of the CPUs come first.
         let again = match below {
-            Below::Cpu => self.had_cpu || self.had_devices,
-            _ => self.had_devices,
+            Below::Cpu => !self.had.is_empty(),
+            _ => self.had.contains(&columns),
         };
         if again || self.moments.is_empty() || self.moment.is_some() {
             self.moments.push(self.moment.take().or(stamp));
-            (self.had_cpu, self.had_devices) = (false, false);
+            self.had.clear();
         }
-        match below {
-            Below::Cpu => self.had_cpu = true,
-            _ => self.had_devices = true,
+        self.had.insert(columns.clone());
+        (self.below, self.columns) = (below, columns);
+    }
+
+    /// Nothing more belongs to the table that was being read.
+    fn ends_table(&mut self) {
+        self.end_of_row("a row of too few figures");
+        let sample = self.moments.len().checked_sub(1);
+        let devices = matches!(self.below, Below::Devices | Below::NamesLast);
+        if let Some(sample) = sample.filter(|_| devices) {
+            for name in &self.columns {
+                if let Some(own) = series(name) {
+                    self.whole.entry(own.series).or_default().insert(sample);
+                }
+            }
         }
-        self.below = below;
+        self.below = Below::Nothing;
     }
 
     fn note_unknown(&mut self, line: usize) {
@@ -189,7 +239,7 @@ impl Reader<'_> {
             Below::Nothing => return,
             Below::Cpu => self.columns.len(),
             // The device's name stands before its figures.
-            Below::Devices => self.columns.len() + 1,
+            Below::Devices | Below::NamesLast => self.columns.len() + 1,
         };
         match self.row.add(words, columns, line) {
             Filled::Partly => {}
@@ -197,6 +247,7 @@ impl Reader<'_> {
                 let text = format!("{has} words below {columns} columns; the row is left out");
                 self.warn(line, text);
             }
+            Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) if self.below == Below::Cpu => self.cpu(&words, line),
             Filled::Whole(words, line) => self.device(&words, line),
         }
@@ -207,28 +258,30 @@ impl Reader<'_> {
         let Some(figures) = self.figures(words, line) else {
             return;
         };
-        let sum: f64 = figures.iter().sum();
+        let sum: f64 = figures.iter().map(|own| own.plain()).sum();
         self.shares.add(sum, line);
         for (name, value) in self.columns.iter().zip(figures) {
             if let Some(meaning) = meaning(&CPU, name) {
                 let source = format!("iostat, column {name}");
-                let at = (self.moments.len() - 1, value);
+                let at = (self.moments.len() - 1, value.plain());
                 self.collected.add(meaning.series, meaning, source, at);
             }
         }
     }
 
     fn device(&mut self, words: &[String], line: usize) {
-        let device = words[0].trim_end_matches(':').to_owned();
-        let Some(figures) = self.figures(&words[1..], line) else {
+        let (device, figures) = match (self.below, words) {
+            (Below::NamesLast, [figures @ .., device]) | (_, [device, figures @ ..]) => {
+                (device.trim_end_matches(':').to_owned(), figures)
+            }
+            _ => return,
+        };
+        let Some(figures) = self.figures(figures, line) else {
             return;
         };
         for (name, value) in self.columns.iter().zip(figures) {
-            let found = match name.as_str() {
-                "%util" => Some(&UTILISATION),
-                name => meaning(&DEVICE, name),
-            };
-            if let Some(meaning) = found {
+            let found = series(name).and_then(|own| Some((own, value.of(own)?)));
+            if let Some((meaning, value)) = found {
                 let series = format!("host.disk[{device}].{}", meaning.series);
                 let source = format!("iostat, column {name}");
                 let at = (self.moments.len() - 1, value);
@@ -237,8 +290,8 @@ impl Reader<'_> {
         }
     }
 
-    fn figures(&mut self, words: &[String], line: usize) -> Option<Vec<f64>> {
-        let figures: Option<Vec<f64>> = words.iter().map(|word| number::decimal(word)).collect();
+    fn figures(&mut self, words: &[String], line: usize) -> Option<Vec<Figure>> {
+        let figures: Option<Vec<Figure>> = words.iter().map(|word| Figure::read(word)).collect();
         if figures.is_none() {
             self.warn(line, "not a row of figures; it is left out".to_owned());
         }
@@ -263,6 +316,7 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
+        let gaps = disks::settle(&mut self.collected, &self.whole);
         HostLog {
             file: self.file.to_owned(),
             tool: "iostat",
@@ -271,116 +325,19 @@ impl Reader<'_> {
             moments: self.moments,
             collected: self.collected,
             facts: self.machine.facts,
+            gaps,
             warnings: self.warnings,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const LOG: &str = "\
-Linux 6.18.44 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)
-
-avg-cpu:  %user   %nice %system %iowait  %steal   %idle
-          24.41    0.00    3.07    0.59    1.71   70.22
-
-Device            r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
-vda             74.72   2705.40    0.70   20.23   2309.35    0.93    0.07   1.82
-
-avg-cpu:  %user   %nice %system %iowait  %steal   %idle
-          78.28    0.00   17.68    0.51    0.00    3.54
-
-Device            r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
-vda             44.00    700.00    0.16    0.00      0.00    0.00    0.01   0.80
-";
-
-    fn parse(text: &str) -> HostLog {
-        let log = Log {
-            name: "iostat.log",
-            text,
-        };
-        read(&log, &Options::default()).unwrap()
-    }
-
-    fn values(log: &HostLog, name: &str) -> Vec<f64> {
-        let series = log.collected.all.iter().find(|values| values.name == name);
-        series.map_or(Vec::new(), |s| s.values.iter().map(|(_, v)| *v).collect())
-    }
-
-    #[test]
-    fn devices_and_shares_by_name() {
-        let log = parse(LOG);
-        assert_eq!(log.moments.len(), 2);
-        assert_eq!(values(&log, "host.cpu.iowait"), [0.59, 0.51]);
-        assert_eq!(
-            values(&log, "host.disk[vda].read_bytes"),
-            [2_770_329.6, 716_800.0]
-        );
-        assert_eq!(values(&log, "host.disk[vda].read_await"), [0.7, 0.16]);
-        assert_eq!(values(&log, "host.disk[vda].queue"), [0.07, 0.01]);
-        assert_eq!(values(&log, "host.disk[vda].utilisation"), [1.82, 0.8]);
-        assert!(log.warnings.is_empty(), "{:?}", log.warnings);
-        let facts: Vec<_> = log.facts.iter().map(|f| f.value.as_str()).collect();
-        assert_eq!(facts, ["6.18.44", "vm", "2"]);
-        let comma: String = LOG
-            .lines()
-            .map(|line| match line.starts_with("Linux") {
-                true => format!("{line}\n"),
-                false => format!("{}\n", line.replace('.', ",")),
-            })
-            .collect();
-        assert_eq!(values(&parse(&comma), "host.cpu.user"), [24.41, 78.28]);
-    }
-
-    #[test]
-    fn old_names_and_times_apart_from_their_day() {
-        let heading = "Device:  rrqm/s wrqm/s   r/s   w/s  rsec/s  wsec/s avgrq-sz avgqu-sz \
-                       await svctm %util";
-        let row = "sda  0.00   1.00  2.00  3.00   16.00   32.00     9.60     0.02  4.00  1.00  0.5";
-        let old = format!(
-            "Linux 2.6.32 (db1) \t11/21/2026 \t_x86_64_\t(8 CPU)\n\n\
-             Time: 01:07:48 PM\n{heading}\n{row}\n\nTime: 01:07:49 PM\n{heading}\n{row}\n"
-        );
-        let log = parse(&old);
-        assert_eq!(log.moments[1].unwrap().seconds, 1_795_266_469.0);
-        assert_eq!(values(&log, "host.disk[sda].read_bytes")[1], 8192.0);
-        assert_eq!(values(&log, "host.disk[sda].queue")[1], 0.02);
-        assert!(log.warnings.is_empty(), "{:?}", log.warnings);
-    }
-
-    #[test]
-    fn damage_is_told_with_its_line() {
-        let cut = &LOG[..LOG.len() - 20];
-        let log = parse(cut);
-        assert_eq!(values(&log, "host.disk[vda].queue"), [0.07]);
-        assert!(
-            log.warnings[0]
-                .to_string()
-                .starts_with("iostat.log:13: the log ends")
-        );
-        let odd = LOG.replace("78.28", "18.28");
-        assert!(parse(&odd).warnings[0].text.contains("40 %"));
-        let unknown = LOG.replace("aqu-sz", "aqu-zz");
-        assert!(parse(&unknown).warnings[0].text.contains("'aqu-zz'"));
-        let log = Log {
-            name: "x",
-            text: "nothing",
-        };
-        let error = read(&log, &Options::default()).unwrap_err();
-        assert!(error.to_string().contains("no heading of iostat"));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_is_too_strange(
-            text in "(Device|avg-cpu:|Time: |Linux | |[0-9]|\\.|%util|r/s|\n)*", tail in "\\PC*"
-        ) {
-            let whole = format!("{LOG}{text}\n{tail}");
-            let _ = read(&Log { name: "x", text: &whole }, &Options::default());
-            let _ = read(&Log { name: "x", text: &text }, &Options::default());
-        }
+/// What a column of devices becomes.
+fn series(column: &str) -> Option<&'static Meaning> {
+    match column {
+        "%util" => Some(&UTILISATION),
+        column => meaning(&DEVICE, column),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@
 //! those that were printed. What can be read of a damaged log is read, and the rest is told as a
 //! [`Warning`] with its file and line.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use dyno_core::record::{LOG_CUT_OFF, LOG_DIGEST, NotObserved, Profile, RunRecord};
 
@@ -16,6 +16,7 @@ mod command;
 mod configured;
 mod consistency;
 mod coverage;
+mod disks;
 mod fio;
 mod gaps;
 mod hammerdb;
@@ -23,6 +24,7 @@ mod identity;
 mod intervals;
 mod iostat;
 mod limits;
+mod locale;
 mod looks;
 mod machine;
 mod monitor;
@@ -39,6 +41,8 @@ mod text;
 mod tie;
 mod tool;
 mod vmstat;
+mod warnings;
+mod wrapped;
 
 pub use configured::configured;
 pub use identity::Identity;
@@ -46,7 +50,9 @@ pub use looks::Looks;
 pub use monitor::Monitor;
 pub use pattern::Pattern;
 pub use pgbench::stem as pgbench_stem;
+pub use text::decode;
 pub use tool::Tool;
+pub use warnings::Warning;
 
 use sysbench::model::Draft;
 
@@ -160,36 +166,6 @@ impl Imported {
     }
 }
 
-/// Something about a log that its reader should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The log's name.
-    pub file: String,
-    /// The line, from 1; `None` if it is about the whole log.
-    pub line: Option<usize>,
-    /// What, in words. Secrets are hidden.
-    pub text: String,
-}
-
-impl Warning {
-    fn new(file: &str, line: Option<usize>, text: String) -> Self {
-        Self {
-            file: file.to_owned(),
-            line,
-            text,
-        }
-    }
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file, self.text),
-            None => write!(f, "{}: {}", self.file, self.text),
-        }
-    }
-}
-
 /// Why nothing was imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
@@ -229,6 +205,9 @@ pub fn import(
     if logs.is_empty() {
         return Err(ImportError::NoLogs { tool });
     }
+    let unwrapped = unwrapped(logs);
+    let logs: Vec<Log<'_>> = unwrapped.iter().map(Whole::log).collect();
+    let logs = logs.as_slice();
     let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
@@ -236,15 +215,20 @@ pub fn import(
         Tool::Hammerdb => hammerdb::read(logs, options, &mut warnings)?,
         Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
-    let host = host.iter().map(|(monitor, log)| monitor.read(log, options));
-    let host: Vec<align::HostLog> = host.collect::<Result<_, _>>()?;
+    let mut beside = Vec::new();
+    for (monitor, log) in host {
+        for log in unwrapped_one(log) {
+            beside.push(monitor.read(&log.log(), options)?);
+        }
+    }
+    let host = beside;
     for log in &host {
         warnings.extend(log.warnings.iter().cloned());
     }
     let mut imported = Imported {
         runs: Vec::with_capacity(found.len()),
         logs: Vec::with_capacity(found.len()),
-        warnings,
+        warnings: warnings::once(warnings),
     };
     let alone = found.len() == 1;
     for (index, mut found) in found.into_iter().enumerate() {
@@ -259,6 +243,7 @@ pub fn import(
         let of_run: Vec<Warning> = of_run
             .map(|(line, text)| Warning::new(&found.file, line, text))
             .collect();
+        let of_run = warnings::once(of_run);
         if let Some(summary) = &mut found.run.summary {
             summary.warnings = of_run.iter().map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
@@ -267,6 +252,43 @@ pub fn import(
         imported.keep(found.run, found.identity);
     }
     Ok(imported)
+}
+
+/// A log as its program wrote it.
+struct Whole<'a> {
+    name: Cow<'a, str>,
+    text: Cow<'a, str>,
+}
+
+impl Whole<'_> {
+    fn log(&self) -> Log<'_> {
+        Log {
+            name: &self.name,
+            text: &self.text,
+        }
+    }
+}
+
+fn unwrapped<'a>(logs: &[Log<'a>]) -> Vec<Whole<'a>> {
+    logs.iter().flat_map(unwrapped_one).collect()
+}
+
+/// The log without what stands before its lines: one for each program that wrote to it.
+fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
+    let Some(parts) = wrapped::unwrapped(log.text) else {
+        return vec![Whole {
+            name: log.name.into(),
+            text: log.text.into(),
+        }];
+    };
+    let named = |part: wrapped::Part| Whole {
+        name: match part.source.is_empty() {
+            true => log.name.into(),
+            false => format!("{} ({})", log.name, part.source).into(),
+        },
+        text: part.text.into(),
+    };
+    parts.into_iter().map(named).collect()
 }
 
 /// When the caller says that a run began: the first one.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text;
+use crate::{text, wrapped};
 
 /// The output of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,18 @@ pub enum Looks {
     PgbenchLog,
     /// fio, as JSON.
     Fio,
+    /// fio's terse output.
+    FioTerse,
+    /// What fio prints for people.
+    FioNormal,
     /// HammerDB.
     Hammerdb,
+    /// HammerDB's TPROC-H.
+    Tproch,
+    /// dstat, or its successor in PCP.
+    Dstat,
+    /// The iostat of macOS or BSD.
+    BsdIostat,
     /// A server's configuration, as in `my.cnf`.
     Configuration,
 }
@@ -33,8 +43,24 @@ pub enum Looks {
 const LINES_MAX: usize = 4000;
 
 impl Looks {
+    /// Whether it is the output of a tool that is known by name only.
+    pub fn is_unread(self) -> bool {
+        matches!(
+            self,
+            Self::FioTerse | Self::FioNormal | Self::Tproch | Self::Dstat | Self::BsdIostat
+        )
+    }
+
     /// What it looks like; `None` if like nothing that is known.
     pub fn of(text: &str) -> Option<Self> {
+        match wrapped::unwrapped(head(text)) {
+            Some(parts) => parts.iter().find_map(|part| Self::of_bare(&part.text)),
+            None => Self::of_bare(text),
+        }
+    }
+
+    /// The same of a text whose lines have no prefix.
+    pub(crate) fn of_bare(text: &str) -> Option<Self> {
         let lines = text::lines(head(text));
         let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();
         let any = |fits: &dyn Fn(&str) -> bool| lines.iter().any(|line| fits(line.trim()));
@@ -50,6 +76,23 @@ impl Looks {
         };
         let hammerdb = |line: &str| {
             line.contains("TEST RESULT : System achieved") || line.starts_with("HammerDB CLI")
+        };
+        let tproch = |line: &str| line.starts_with("Vuser ") && line.contains(":Executing Query ");
+        let fio_terse = |line: &str| {
+            let mut fields = line.split(';');
+            let version = fields
+                .next()
+                .is_some_and(|own| matches!(own, "2" | "3" | "4" | "5"));
+            version && fields.next().is_some_and(|own| own.starts_with("fio-"))
+        };
+        let fio_normal = |line: &str| line.contains(": (groupid=") && line.contains("jobs=");
+        let dstat = |line: &str| {
+            let line = line.trim_start_matches(['"', '-']);
+            line.starts_with("Dstat ") && line.contains("CSV output")
+                || line.starts_with("pcp-dstat")
+                || line.starts_with("total-cpu-usage--")
+                || line.starts_with("total-usage--")
+                || line.starts_with("usr sys idl wai ")
         };
         let pgbench = |line: &str| {
             line.starts_with("pgbench (")
@@ -80,14 +123,21 @@ impl Looks {
         let fio = head(text).contains("\"fio version\"");
         Some(match () {
             () if fio => Self::Fio,
+            () if any(&fio_terse) => Self::FioTerse,
+            () if any(&fio_normal) => Self::FioNormal,
+            () if any(&tproch) => Self::Tproch,
             () if any(&hammerdb) => Self::Hammerdb,
             () if any(&pgbench) => Self::Pgbench,
             () if any(&sysbench) => Self::Sysbench,
             () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
+            () if any(&dstat) => Self::Dstat,
+            () if any(&|line| columns(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
             () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
             () if any(&|line| {
-                line.starts_with("avg-cpu:") || line.starts_with("Device") && line.contains("r/s")
+                line.starts_with("avg-cpu:")
+                    || line.starts_with("Device") && line.contains("r/s")
+                    || line.starts_with("\"avg-cpu\":")
             }) =>
             {
                 Self::Iostat
@@ -119,7 +169,12 @@ impl fmt::Display for Looks {
             Self::Pgbench => "a log of pgbench",
             Self::PgbenchLog => "pgbench's log of transactions",
             Self::Fio => "fio's JSON",
+            Self::FioTerse => "fio's terse output",
+            Self::FioNormal => "fio's normal output",
             Self::Hammerdb => "a log of HammerDB",
+            Self::Tproch => "a log of HammerDB's TPROC-H",
+            Self::Dstat => "a log of dstat",
+            Self::BsdIostat => "a log of the iostat of macOS or BSD",
             Self::Configuration => "a server's configuration",
         })
     }
@@ -168,6 +223,21 @@ mod tests {
                 Looks::Mpstat,
             ),
             ("14:12:57       proc/s   cswch/s\n", Looks::Sar),
+            ("3;fio-3.33;r;0;0;240000;8000\n", Looks::FioTerse),
+            (
+                "r: (groupid=0, jobs=2): err= 0: pid=7: Wed Nov 25\n",
+                Looks::FioNormal,
+            ),
+            ("Vuser 2:Executing Query 14 (1 of 22)\n", Looks::Tproch),
+            ("\"Dstat 0.7.4 CSV output\"\n", Looks::Dstat),
+            (
+                "----total-usage---- -dsk/total-\nusr sys idl wai stl| read  writ\n",
+                Looks::Dstat,
+            ),
+            (
+                "              disk0       cpu    load average\n    KB/t  tps  MB/s  us sy id\n",
+                Looks::BsdIostat,
+            ),
             ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
         ] {
             assert_eq!(Looks::of(text), Some(looks), "{text}");

@@ -2,7 +2,7 @@
 
 use dyno_core::record::Fact;
 
-use crate::{civil, runs};
+use crate::{civil, locale, runs};
 
 /// The machine that a log is of.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn read(text: &str, source: &str) -> Self {
+        let text = locale::dated(text);
         let words: Vec<&str> = text.split_whitespace().collect();
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: &str| {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies};
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::record::{
-    Fact, LOG_CUT_OFF, LOG_DIGEST, RunHead, RunRecord, RunState, Series, SeriesKey, SeriesKind,
-    Source, Span,
+    Fact, LOG_CUT_OFF, LOG_DIGEST, LOG_UNSTEADY, RunHead, RunRecord, RunState, Series, SeriesKey,
+    SeriesKind, Source, Span,
 };
 use dyno_core::summary::{
     LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
@@ -119,6 +119,11 @@ pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
 /// The fact that a log lacks its end: what is missing.
 pub(crate) fn cut_off(what: &str) -> Fact {
     fact(LOG_CUT_OFF, what.to_owned(), "the imported log")
+}
+
+/// The fact that the load or the rate was not steady by the log's own words.
+pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
+    why.map(|why| fact(LOG_UNSTEADY, why, "the imported log"))
 }
 
 /// The fact that figures of one log cannot all be true; `None` where nothing speaks against them.

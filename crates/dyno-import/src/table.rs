@@ -1,5 +1,7 @@
 //! Tables as `vmstat` and `iostat` print them: columns are known by the name above them.
 
+use crate::number;
+
 /// A row that may come in several lines, because a terminal or an editor wrapped it.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
@@ -76,6 +78,49 @@ impl Collected {
     }
 }
 
+/// A figure of sysstat's tools: as it is, or of bytes with their unit, as with `--human`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Figure {
+    /// `10.2`, `10,2` or `10.2%`.
+    Plain(f64),
+    /// `4.3M`, in bytes.
+    Bytes(f64),
+}
+
+impl Figure {
+    /// A whole word as a figure.
+    pub(crate) fn read(word: &str) -> Option<Self> {
+        const KIB: f64 = 1024.0;
+        const UNITS: [&str; 6] = ["B", "k", "M", "G", "T", "P"];
+        if let Some(value) = number::decimal(word.strip_suffix('%').unwrap_or(word)) {
+            return Some(Self::Plain(value));
+        }
+        let found = UNITS.iter().zip(0..).find_map(|(unit, power)| {
+            let value = number::decimal(word.strip_suffix(unit)?)?;
+            Some(value * KIB.powi(power))
+        });
+        found.map(Self::Bytes)
+    }
+
+    /// In the unit of a column; `None` of bytes where they cannot be.
+    pub(crate) fn of(self, column: &Meaning) -> Option<f64> {
+        match self {
+            Self::Plain(value) => Some(value),
+            Self::Bytes(bytes) => {
+                let fits = column.unit.starts_with("bytes");
+                fits.then(|| bytes / column.scale)
+            }
+        }
+    }
+
+    /// Its number, whatever the unit.
+    pub(crate) fn plain(self) -> f64 {
+        match self {
+            Self::Plain(value) | Self::Bytes(value) => value,
+        }
+    }
+}
+
 /// What a column becomes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meaning {
@@ -138,5 +183,32 @@ impl Shares {
              columns may be swapped or damaged"
         );
         Some((line, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::record::SeriesKind::Rate;
+
+    #[test]
+    fn figures_with_units() {
+        let bytes = column("wkb/s", "write_bytes", "bytes/s", 1024.0, Rate);
+        let count = column("w/s", "writes", "count/s", 1.0, Rate);
+        for (word, of_bytes, of_count) in [
+            ("12.5", Some(12.5), Some(12.5)),
+            ("12,5", Some(12.5), Some(12.5)),
+            ("2.5k", Some(2.5), None),
+            ("1.5M", Some(1536.0), None),
+            ("512.0B", Some(0.5), None),
+            ("0.0k", Some(0.0), None),
+            ("99.5%", Some(99.5), Some(99.5)),
+            ("M", None, None),
+            ("1.5X", None, None),
+        ] {
+            let figure = Figure::read(word);
+            assert_eq!(figure.and_then(|own| own.of(&bytes)), of_bytes, "{word}");
+            assert_eq!(figure.and_then(|own| own.of(&count)), of_count, "{word}");
+        }
     }
 }

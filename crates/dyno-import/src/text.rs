@@ -2,6 +2,36 @@
 
 use crate::civil::{self, Moment};
 
+/// So many bytes decide whether a text without a mark is UTF-16.
+const DECIDING_BYTES: usize = 512;
+
+/// The bytes of a log as text: UTF-8, or UTF-16 as PowerShell's `>` and `Tee-Object` write it.
+/// Bytes that are neither are replaced: figures are ASCII.
+pub fn decode(bytes: &[u8]) -> String {
+    let units = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
+        let pairs = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+        String::from_utf16_lossy(&pairs.collect::<Vec<u16>>())
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ if zeros_at(1, bytes) => units(bytes, u16::from_le_bytes),
+        _ if zeros_at(0, bytes) => units(bytes, u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// Whether nearly every second byte from this one on is 0, and nearly none of the others.
+fn zeros_at(first: usize, bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(DECIDING_BYTES)];
+    let zeros = |first: usize| {
+        let own = head.iter().skip(first).step_by(2);
+        own.filter(|byte| **byte == 0).count()
+    };
+    head.len() >= 8 && zeros(first) * 10 >= head.len() * 4 && zeros(1 - first) * 10 <= head.len()
+}
+
 /// One line.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
@@ -9,6 +39,8 @@ pub(crate) struct Line {
     pub(crate) number: usize,
     /// What it says, blanks at its end removed.
     pub(crate) text: String,
+    /// Whether the log ends within it: no line feed follows. A figure at its end may lack digits.
+    pub(crate) cut: bool,
 }
 
 impl Line {
@@ -24,13 +56,45 @@ impl Line {
 /// The lines of a text, empty ones included.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.lines()
+    let mut lines: Vec<Line> = text
+        .lines()
         .enumerate()
         .map(|(index, line)| Line {
             number: index + 1,
             text: clean(line),
+            cut: false,
         })
-        .collect()
+        .collect();
+    if let Some(last) = lines.last_mut() {
+        last.cut = !text.ends_with('\n');
+    }
+    lines
+}
+
+/// What is told of a row of figures in a line that is cut.
+pub(crate) const ROW_CUT: &str =
+    "the log ends within a row, or its last figure may; it is left out";
+
+/// What a line looks like: each number as `#`, each run of blanks as one.
+pub(crate) fn shape(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.trim().chars() {
+        let figure = c.is_ascii_digit() || (matches!(c, '.' | ',') && out.ends_with('#'));
+        match c {
+            _ if figure && out.ends_with('#') => {}
+            _ if figure => out.push('#'),
+            c if c.is_whitespace() && out.ends_with(' ') => {}
+            c if c.is_whitespace() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a line ends where another one of its kind, whose shape this is, goes on.
+pub(crate) fn ends_early(line: &str, whole: &str) -> bool {
+    let own = shape(line);
+    own.len() < whole.len() && whole.starts_with(&own)
 }
 
 /// What a terminal would show of a line.
@@ -103,6 +167,31 @@ mod tests {
         assert_eq!(texts, ["[ 1s ] thds: 1", "100 %", "ab"]);
         assert_eq!(lines(text)[2].number, 3);
         assert_eq!(lines("").len(), 0);
+    }
+
+    #[test]
+    fn utf_16_is_read_with_a_mark_and_without() {
+        let text = "[ 1s ] tps: 7.00 – µ\r\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(decode(&little), text);
+        assert_eq!(decode(&big), text);
+        assert_eq!(decode(&[&[0xff, 0xfe][..], &little].concat()), text);
+        assert_eq!(decode(&[&[0xfe, 0xff][..], &big].concat()), text);
+        assert_eq!(decode(text.as_bytes()), text);
+        assert_eq!(decode(b"\0\0\0\0\0\0\0\0"), "\0".repeat(8));
+        assert_eq!(decode(&[]), "");
+    }
+
+    #[test]
+    fn the_end_of_a_cut_log_is_known() {
+        assert!(lines("a\nb")[1].cut && !lines("a\nb")[0].cut && !lines("a\nb\n")[1].cut);
+        let whole = shape("[ 7s ] thds: 16 tps: 1,000.25 qps: 20.00");
+        assert_eq!(whole, "[ #s ] thds: # tps: # qps: #");
+        assert!(ends_early("[ 61s ] thds: 16 tps: 10", &whole));
+        assert!(ends_early("[ 61s ] thds", &whole));
+        assert!(!ends_early("[ 61s ] thds: 16 tps: 10 qps: 1", &whole));
+        assert!(!ends_early("[ 61s ] eps: 16", &whole));
     }
 
     #[test]

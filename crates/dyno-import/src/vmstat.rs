@@ -1,10 +1,13 @@
 //! The log of `vmstat DELAY`, with or without `-t` and `-w`, old and new columns, headings repeated
-//! or wrapped. The unit of memory is taken for KiB, which is what it is without `-S`.
+//! or wrapped. Memory is in KiB, unless `-S` gave another unit, which nothing in the log tells but
+//! its figures.
 
+use dyno_core::record::NotObserved;
 use dyno_core::record::SeriesKind::{Gauge, Rate};
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
+use crate::gaps::gap;
 use crate::number;
 use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
 use crate::text::{self, Line};
@@ -35,6 +38,19 @@ const MEANINGS: [Meaning; 16] = [
 /// Columns that are known and become no series: swap in use, the two of `-a`, and the share of
 /// guests, which the other shares leave out.
 const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
+
+/// What is read from `/proc/meminfo`.
+const MEMORY: [&str; 3] = [
+    "host.memory.free",
+    "host.memory.buffers",
+    "host.memory.cached",
+];
+/// The kernel counts pages of this size, or larger ones.
+const PAGE_KIB: f64 = 4.0;
+/// No server that is measured has so little memory, in KiB.
+const LITTLE_KIB: f64 = 65_536.0;
+/// So many rows in which the free memory does not move at all cannot be measured ones.
+const STILL_ROWS: usize = 3;
 
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
@@ -76,6 +92,8 @@ struct Reader<'a> {
     /// Whether each line begins with a moment that vmstat did not print.
     prefixed: bool,
     utc: bool,
+    /// Whether the log ends within the line that is being read.
+    cut: bool,
     row: Row,
     samples: usize,
     moments: Vec<Option<Moment>>,
@@ -86,6 +104,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
+        self.cut = line.cut;
         let (stamp, bare) = line.unstamped();
         let words: Vec<&str> = bare.split_whitespace().collect();
         if words.is_empty() || bare.contains("--memory--") || bare.contains("-io-") {
@@ -167,6 +186,7 @@ impl Reader<'_> {
                 let text = format!("{has} figures below {wants} columns; the row is left out");
                 self.warn(line, text);
             }
+            Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) => self.sample(&words, moment, line),
         }
     }
@@ -204,10 +224,48 @@ impl Reader<'_> {
             .push(Warning::new(self.file, Some(line), text));
     }
 
+    /// Leaves out what is no figure of memory, or not in KiB: what, and why.
+    fn memory(&mut self) -> Vec<NotObserved> {
+        let printed = |name: &str| -> Vec<f64> {
+            let found = self.collected.all.iter().find(|own| own.name == name);
+            let values = found.map_or(&[][..], |own| &own.values);
+            values.iter().map(|(_, bytes)| bytes / KIB).collect()
+        };
+        let all: Vec<Vec<f64>> = MEMORY.iter().map(|name| printed(name)).collect();
+        let pages = |kib: &f64| kib.rem_euclid(PAGE_KIB) == 0.0;
+        let first: f64 = all.iter().filter_map(|own| own.first()).sum();
+        let little = all.iter().all(|own| !own.is_empty()) && first < LITTLE_KIB;
+        let free = &all[0];
+        let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
+        if little || !all.iter().flatten().all(pages) {
+            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; \
+                        vmstat without -S prints KiB";
+            self.warnings
+                .push(Warning::new(self.file, None, text.to_owned()));
+            let why = "the log of vmstat has another unit than KiB, and does not say which (-S)";
+            return vec![
+                self.leave_out("host.memory", why),
+                self.leave_out("host.swap", why),
+            ];
+        }
+        if still {
+            let why = "vmstat printed the same free memory in all rows, as that of procps 4.0.2 \
+                       repeats its first figures";
+            return vec![self.leave_out("host.memory", why)];
+        }
+        Vec::new()
+    }
+
+    fn leave_out(&mut self, what: &str, why: &str) -> NotObserved {
+        self.collected.all.retain(|own| !own.name.starts_with(what));
+        gap(what, why)
+    }
+
     fn finish(mut self, options: &Options) -> HostLog {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
+        let gaps = self.memory();
         let utc = self.utc;
         let told = |moment: Moment| Moment {
             utc: moment.utc || utc,
@@ -221,6 +279,7 @@ impl Reader<'_> {
             moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
             collected: self.collected,
             facts: Vec::new(),
+            gaps,
             warnings: self.warnings,
         }
     }
@@ -285,6 +344,55 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         assert!(log.warnings.is_empty(), "{:?}", log.warnings);
     }
 
+    /// Rows with these figures of free, buff and cache.
+    fn rows(all: &[[u64; 3]]) -> HostLog {
+        let row = |[free, buff, cache]: &[u64; 3]| {
+            format!("1 0 0 {free} {buff} {cache} 0 0 8 16 500 900 20 5 75 0 0\n")
+        };
+        let heading = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n";
+        let rows: String = all.iter().map(row).collect();
+        parse(&format!("{heading}{rows}"))
+    }
+
+    #[test]
+    fn memory_that_never_moves_or_has_another_unit_is_left_out() {
+        let moves = rows(&[
+            [900_000, 400, 70_000],
+            [900_000, 400, 70_000],
+            [899_996, 400, 70_000],
+        ]);
+        assert_eq!(value(&moves, "host.memory.free", 2), Some(899_996.0 * KIB));
+        assert_eq!(value(&moves, "host.memory.buffers", 1), Some(400.0 * KIB));
+        assert!(moves.warnings.is_empty(), "{:?}", moves.warnings);
+        let still = rows(&[[900_000, 400, 70_000]; 3]);
+        assert_eq!(value(&still, "host.memory.free", 0), None);
+        assert_eq!(value(&still, "host.memory.cached", 1), None);
+        assert_eq!(value(&still, "host.swap.in", 1), Some(0.0));
+        assert_eq!(
+            value(&still, "host.disk[all].write_bytes", 1),
+            Some(16.0 * KIB)
+        );
+        assert_eq!(
+            (&still.gaps[0].what[..], still.gaps.len()),
+            ("host.memory", 1)
+        );
+        assert!(still.gaps[0].why.contains("procps 4.0.2") && still.warnings.is_empty());
+        // -S m, -S m of a large host, -S k
+        for scaled in [
+            [[21_184, 48, 3304], [21_180, 48, 3304]],
+            [[518_114, 48, 3304], [518_110, 48, 3304]],
+            [[21_692_416, 52, 3_384_320], [21_692_411, 52, 3_384_320]],
+        ] {
+            let log = rows(&scaled);
+            assert_eq!(value(&log, "host.memory.free", 1), None, "{scaled:?}");
+            assert_eq!(value(&log, "host.swap.out", 1), None, "{scaled:?}");
+            assert_eq!(value(&log, "host.cpu.user", 1), Some(20.0));
+            assert!(log.warnings[0].text.contains("(-S)"), "{:?}", log.warnings);
+            let gaps: Vec<&str> = log.gaps.iter().map(|gap| gap.what.as_str()).collect();
+            assert_eq!(gaps, ["host.memory", "host.swap"]);
+        }
+    }
+
     #[test]
     fn shares_that_do_not_add_up_are_told() {
         let odd = LOG.replace("78 18  3", "78 18 33");
@@ -304,6 +412,9 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         assert_eq!(value(&log, "host.interrupts", 1), Some(1028.0));
         assert_eq!(log.warnings.len(), 1, "{:?}", log.warnings);
         assert!(log.warnings[0].text.contains("the log ends within a row"));
+        // The last figure, a 10 perhaps, may lack its end.
+        let cut = parse(LOG.trim_end());
+        assert_eq!((cut.moments.len(), cut.warnings.len()), (1, 1));
     }
 
     #[test]

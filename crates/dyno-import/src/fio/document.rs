@@ -16,15 +16,24 @@ pub(super) struct Document {
     pub(super) timestamp_ms: Option<u64>,
     #[serde(rename = "global options", default)]
     pub(super) options: BTreeMap<String, Value>,
+    #[serde(default)]
     pub(super) jobs: Vec<Job>,
+    /// In place of `jobs` where fio was a client of other fios: their jobs, then the sum of all.
+    #[serde(default)]
+    client_stats: Vec<Job>,
     #[serde(default)]
     pub(super) disk_util: Vec<Disk>,
 }
 
-/// A job, or with `group_reporting` all of a group.
-#[derive(Clone, Debug, Deserialize)]
+/// A job, or with `group_reporting` all of a group: then it has the first job's name and the last
+/// one's options.
+#[derive(Clone, Deserialize)]
 pub(super) struct Job {
+    #[serde(default)]
     pub(super) jobname: String,
+    /// Where it ran, in a document of a client.
+    #[serde(default)]
+    pub(super) hostname: Option<String>,
     #[serde(default)]
     pub(super) groupid: u64,
     #[serde(default)]
@@ -40,13 +49,31 @@ pub(super) struct Job {
     pub(super) write: Direction,
     #[serde(default)]
     pub(super) trim: Direction,
+    /// All directions together, with `unified_rw_reporting`.
+    #[serde(default)]
+    pub(super) mixed: Direction,
     #[serde(default)]
     pub(super) sync: Sync,
+    #[serde(default)]
+    pub(super) steadystate: Option<SteadyState>,
     /// Percent of a CPU.
     #[serde(default)]
     pub(super) usr_cpu: Option<f64>,
     #[serde(default)]
     pub(super) sys_cpu: Option<f64>,
+}
+
+/// What fio itself found about its steady state, where it was to look for one.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct SteadyState {
+    /// What was asked for: `iops:5%`.
+    #[serde(default)]
+    pub(super) ss: String,
+    #[serde(default)]
+    pub(super) attained: u8,
+    /// What it was at the end.
+    #[serde(default)]
+    pub(super) criterion: Value,
 }
 
 /// What was done in one direction.
@@ -65,8 +92,12 @@ pub(super) struct Direction {
     /// Milliseconds.
     #[serde(default)]
     pub(super) runtime: u64,
+    /// Since version 2.1.11.
     #[serde(default)]
     pub(super) total_ios: u64,
+    /// Whether the count is the rate times the time, as it was not printed.
+    #[serde(skip)]
+    pub(super) is_computed: bool,
     #[serde(default)]
     pub(super) short_ios: u64,
     #[serde(default)]
@@ -120,14 +151,43 @@ pub(super) struct Disk {
     pub(super) util: Option<f64>,
 }
 
+impl Document {
+    /// The document with all its jobs in `jobs`, each I/O once.
+    fn settled(mut self) -> Self {
+        /// The name of the sum of all clients' jobs.
+        const SUM: &str = "All clients";
+        if self.jobs.is_empty() {
+            self.jobs = std::mem::take(&mut self.client_stats);
+            self.jobs.retain(|job| job.jobname != SUM);
+        }
+        for job in &mut self.jobs {
+            for own in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed] {
+                own.count();
+            }
+            let apart = [&job.read, &job.write, &job.trim];
+            // `unified_rw_reporting=both` prints their sum, too.
+            if apart.iter().any(|own| own.total_ios > 0) {
+                job.mixed = Direction::default();
+            }
+        }
+        self
+    }
+}
+
 impl Job {
     /// The directions by name.
-    pub(super) fn directions(&self) -> [(&'static str, &Direction); 3] {
+    pub(super) fn directions(&self) -> [(&'static str, &Direction); 4] {
         [
             ("read", &self.read),
             ("write", &self.write),
             ("trim", &self.trim),
+            ("mixed", &self.mixed),
         ]
+    }
+
+    /// The latencies of its syncs.
+    pub(super) fn sync_latency(&self) -> Latency {
+        self.sync.lat_ns.clone().counted(self.sync.total_ios)
     }
 
     /// I/Os in all directions.
@@ -147,14 +207,17 @@ impl Job {
         self.options.get(name).or_else(|| global.options.get(name))
     }
 
+    /// An option that is a count.
+    pub(super) fn number(&self, global: &Document, name: &str) -> Option<u64> {
+        match self.option(global, name)? {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_u64(),
+        }
+    }
+
     /// How many jobs it is.
     pub(super) fn count(&self, global: &Document, of_name: usize) -> u32 {
-        let count = self
-            .option(global, "numjobs")
-            .and_then(|value| match value {
-                Value::String(text) => text.parse().ok(),
-                other => other.as_u64(),
-            });
+        let count = self.number(global, "numjobs");
         // Without group_reporting each of them is listed.
         let count = count.unwrap_or(1).max(1) / of_name.max(1) as u64;
         u32::try_from(count.max(1)).unwrap_or(1)
@@ -162,6 +225,30 @@ impl Job {
 }
 
 /// Runs are known by it: what was not read before is not in it, and their order stays.
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("Job");
+        told.field("jobname", &self.jobname)
+            .field("groupid", &self.groupid)
+            .field("error", &self.error)
+            .field("job_start", &self.job_start)
+            .field("options", &self.options)
+            .field("read", &self.read)
+            .field("write", &self.write)
+            .field("trim", &self.trim)
+            .field("sync", &self.sync)
+            .field("usr_cpu", &self.usr_cpu)
+            .field("sys_cpu", &self.sys_cpu);
+        if let Some(host) = &self.hostname {
+            told.field("hostname", host);
+        }
+        if self.mixed.total_ios > 0 {
+            told.field("mixed", &self.mixed);
+        }
+        told.finish()
+    }
+}
+
 impl fmt::Debug for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Direction")
@@ -184,10 +271,20 @@ impl Direction {
         self.bw_bytes.unwrap_or(self.bw * 1024.0)
     }
 
-    /// From submission to completion in nanoseconds, whatever the version's unit.
+    /// Counts the I/Os where fio did not print how many there were.
+    fn count(&mut self) {
+        const MS_PER_S: f64 = 1000.0;
+        let made = self.iops * self.runtime as f64 / MS_PER_S;
+        if self.total_ios == 0 && made.is_finite() && made >= 1.0 {
+            (self.total_ios, self.is_computed) = (made.round() as u64, true);
+        }
+    }
+
+    /// From submission to completion in nanoseconds, whatever the version's unit. With the
+    /// submission where only those have percentiles.
     pub(super) fn latency(&self) -> Latency {
         const NS_PER_US: f64 = 1000.0;
-        if let Some(us) = self.clat.as_ref().filter(|_| self.clat_ns.count == 0) {
+        if let Some(us) = self.clat.as_ref().filter(|_| !self.clat_ns.is_known()) {
             let percentile = us.percentile.iter();
             return Latency {
                 min: us.min * NS_PER_US,
@@ -202,10 +299,38 @@ impl Direction {
                 bins: BTreeMap::new(),
             };
         }
-        match self.clat_ns.count {
-            0 => self.lat_ns.clone(),
-            _ => self.clat_ns.clone(),
+        match self.clat_ns.is_known() && !self.with_submission() {
+            true => self.clat_ns.clone().counted(self.total_ios),
+            false => self.lat_ns.clone().counted(self.total_ios),
         }
+    }
+
+    /// Whether only the latencies with the submission have percentiles, as with
+    /// `clat_percentiles=0 lat_percentiles=1`.
+    pub(super) fn with_submission(&self) -> bool {
+        self.clat_ns.is_known() && !self.clat_ns.is_spread() && self.lat_ns.is_spread()
+    }
+}
+
+impl Latency {
+    /// Whether it has figures. Versions 3.0 to 3.18 do not print how many there are.
+    fn is_known(&self) -> bool {
+        self.count > 0 || self.max > 0.0 || self.is_spread()
+    }
+
+    /// Whether it has percentiles, or the whole distribution.
+    fn is_spread(&self) -> bool {
+        !self.percentile.is_empty() || !self.bins.is_empty()
+    }
+
+    /// The same where each of so many I/Os has one, if fio did not print their count.
+    fn counted(mut self, ios: u64) -> Self {
+        if self.count == 0 && self.is_known() {
+            let bins = self.bins.values();
+            let bins = bins.fold(0_u64, |sum, one| sum.saturating_add(*one));
+            self.count = if bins > 0 { bins } else { ios };
+        }
+        self
     }
 }
 
@@ -220,7 +345,7 @@ pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
         rest = &rest[at..];
         let mut read = serde_json::Deserializer::from_str(rest).into_iter::<Document>();
         match read.next() {
-            Some(Ok(document)) => documents.push(document),
+            Some(Ok(document)) => documents.push(document.settled()),
             Some(Err(error)) => {
                 let line = text[..from].lines().count() + error.line();
                 return (documents, Some((line, error.to_string())));

@@ -11,6 +11,8 @@ const TOLERANCE: f64 = 0.02;
 const UNDER_WAY: f64 = 16.0;
 /// Bins are up to 1/64 wide, and percentiles are told by their bounds.
 const BIN: f64 = 0.04;
+/// By how much Little's law may be missed: clocks of jobs do not begin at once.
+const CROWD: f64 = 0.1;
 /// The units of sizes are powers of 1000 or of 1024, as options say.
 const SIZE: f64 = 0.12;
 
@@ -44,8 +46,92 @@ impl Group<'_> {
                 let told = found.into_iter().flatten();
                 all.extend(told.map(|text| format!("{name}, {direction}: {text}")));
             }
+            let crowd = self.crowd(job).filter(|_| !self.may_be_of_several());
+            all.extend(crowd.map(|under_way| {
+                let depth = self.depth_of(job);
+                format!(
+                    "{name}: its rates and latencies make {under_way:.1} I/Os under way at a \
+                     time, but its depth is {depth}"
+                )
+            }));
         }
         all
+    }
+
+    /// Whether the group is one entry of the document, which with `group_reporting` is all of its
+    /// jobs. The document does not say whether that was given.
+    fn may_be_of_several(&self) -> bool {
+        self.jobs.len() == 1
+    }
+
+    /// Whether the group's one entry is surely of several jobs that differ: its I/Os are not of the
+    /// size in its options, or more than its jobs can have under way. Those options are then not
+    /// everybody's, and nobody knows how many jobs there were.
+    pub(super) fn is_of_several(&self) -> bool {
+        let [job] = self.jobs.as_slice() else {
+            return false;
+        };
+        let directions = job.directions();
+        let mut sizes = directions.iter().enumerate();
+        let differs = sizes.any(|(index, (_, own))| self.other_size(job, index, own).is_some());
+        differs || self.crowd(job).is_some()
+    }
+
+    /// I/Os that were under way at a time by Little's law, if they are more than options allow.
+    fn crowd(&self, job: &Job) -> Option<f64> {
+        const NS_PER_MS: f64 = 1e6;
+        // Before version 2.2 it prints no options.
+        if job.options.is_empty() && self.last.options.is_empty() {
+            return None;
+        }
+        let all = job.directions();
+        let busy_ns: f64 = all
+            .iter()
+            .map(|(_, own)| own.latency().mean * own.total_ios as f64)
+            .sum();
+        let runtime_ms = job.runtime_ms() as f64;
+        let under_way = busy_ns / (runtime_ms * NS_PER_MS);
+        let jobs = match self.may_be_of_several() {
+            true => job.number(self.last, "numjobs").unwrap_or(1).max(1),
+            false => 1,
+        };
+        let most = f64::from(self.depth_of(job)) * jobs as f64;
+        // The first and the last I/O of each job may lie partly outside.
+        let longest = all
+            .iter()
+            .map(|(_, own)| own.latency().max)
+            .fold(0.0, f64::max);
+        let edge = 2.0 * longest / (runtime_ms * NS_PER_MS) + 1.0 / runtime_ms;
+        (under_way > most * (1.0 + CROWD + edge)).then_some(under_way)
+    }
+
+    /// I/Os that one job has under way at a time, at most.
+    pub(super) fn depth_of(&self, job: &Job) -> u32 {
+        let depth = job.number(self.last, "iodepth").unwrap_or(1);
+        u32::try_from(depth.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// What fio itself says against a steady state.
+    pub(super) fn unsteady(&self) -> Option<String> {
+        let found = self.jobs.iter().find_map(|job| {
+            let own = job.steadystate.as_ref().filter(|own| own.attained == 0)?;
+            Some((job, own))
+        });
+        found.map(|(job, own)| {
+            let criterion = match &own.criterion {
+                Value::Null => String::new(),
+                Value::String(text) => {
+                    format!(": its criterion was {}", crate::text::excerpt(text))
+                }
+                other => format!(": its criterion was {other}"),
+            };
+            format!(
+                "fio itself says that {} did not attain the steady state it was to look for, \
+                 {}{criterion}",
+                crate::text::excerpt(&job.jobname),
+                crate::text::excerpt(&own.ss)
+            )
+        })
     }
 
     /// Whether I/Os have the size that was asked for. `index` is that of the direction.
@@ -58,25 +144,49 @@ impl Group<'_> {
                 own.iops
             ));
         }
-        // Of several jobs that are told as one, the options are the first one's.
+        let (mean, asked) = self
+            .other_size(job, index, own)
+            .filter(|_| !self.may_be_of_several())?;
+        Some(format!(
+            "{} bytes per second are {mean:.0} bytes for each of {} I/Os per second, but a block \
+             has {asked:.0}",
+            own.bw_bytes.unwrap_or_default(),
+            own.iops
+        ))
+    }
+
+    /// The mean size of I/Os and the one in the options, where these differ.
+    fn other_size(&self, job: &Job, index: usize, own: &Direction) -> Option<(f64, f64)> {
+        let mean = own.bw_bytes.filter(|_| own.iops > 0.0)? / own.iops;
         let mut varied = VARIED.iter();
         let varied = varied.any(|name| job.option(self.last, name).is_some());
         let option = job.option(self.last, "bs");
         let option = option.or_else(|| job.option(self.last, "blocksize"))?;
         let asked = bytes(option, index).filter(|_| !varied)?;
         let short = own.short_ios > 0 && mean < asked;
-        ((mean - asked).abs() > SIZE * asked && !short).then(|| {
-            format!(
-                "{} bytes per second are {mean:.0} bytes for each of {} I/Os per second, but a \
-                 block has {asked:.0}",
-                own.bw_bytes.unwrap_or_default(),
-                own.iops
-            )
-        })
+        ((mean - asked).abs() > SIZE * asked && !short).then_some((mean, asked))
     }
 
     pub(super) fn said(&self) -> Vec<(Option<usize>, String)> {
-        let mut said = Vec::new();
+        let mut said: Vec<(Option<usize>, String)> = Vec::new();
+        said.extend(self.unsteady().map(|text| (None, text)));
+        let directions = || self.jobs.iter().flat_map(|job| job.directions());
+        if directions().any(|(_, own)| own.is_computed) {
+            let text = "fio did not print the number of I/Os (before version 2.1.11): it is the \
+                        rate, a whole number, times the time";
+            said.push((None, text.to_owned()));
+        }
+        if directions().any(|(_, own)| own.with_submission()) {
+            let text = "percentiles were printed of latencies with the submission only (lat, not \
+                        clat): all latencies are those";
+            said.push((None, text.to_owned()));
+        }
+        if self.is_of_several() {
+            let text = "the group's jobs differ and fio prints them as one (group_reporting), with \
+                        the name of the first and the options of the last: those options are left \
+                        out, and how many jobs it was is not known";
+            said.push((None, text.to_owned()));
+        }
         for job in &self.jobs {
             for (direction, own) in job.directions() {
                 let name = crate::text::excerpt(&job.jobname);
@@ -189,6 +299,9 @@ fn counted(own: &Direction) -> Option<String> {
         .then(|| format!("its bins hold {bins} latencies, but it says {count}"))
 }
 
+/// The place of all directions together among the directions.
+const MIXED: usize = 3;
+
 /// The size of a block for a direction, of `4k` or `8k,4k,`; `None` of a range.
 fn bytes(option: &Value, index: usize) -> Option<f64> {
     let text = match option {
@@ -196,6 +309,9 @@ fn bytes(option: &Value, index: usize) -> Option<f64> {
         other => other.to_string(),
     };
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if index == MIXED && parts.len() > 1 {
+        return None;
+    }
     // One that is not there is the one before it.
     let own = parts
         .iter()

@@ -2,6 +2,7 @@
 
 mod document;
 mod doubts;
+mod gaps;
 mod hash;
 mod latency;
 
@@ -9,11 +10,10 @@ use std::collections::BTreeMap;
 
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::OptionValue;
-use dyno_core::record::{NotObserved, Operation, RunRecord, Source};
+use dyno_core::record::{Operation, RunRecord, Source};
 use dyno_core::summary::*;
 use serde_json::Value;
 
-use crate::gaps::gap;
 use crate::identity::LogHash;
 use crate::number;
 use crate::runs::{self, About, PERCENTS, fact};
@@ -57,13 +57,17 @@ pub(crate) fn read(
 }
 
 fn not_fio(log: &Log<'_>, damage: Option<(usize, String)>) -> ImportError {
+    let advice = "give what fio --output-format=json writes (json+ has the whole distribution of \
+                  latencies)";
+    if let Some(looks @ (Looks::FioTerse | Looks::FioNormal)) = Looks::of(log.text) {
+        let what = format!("this is {looks}, which is not read");
+        return crate::not_recognised(log, what, looks, advice);
+    }
     let what = match damage {
         Some((line, why)) => format!("its JSON is damaged in line {line} ({why})"),
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "it holds no JSON of fio with an I/O in it".to_owned(),
     };
-    let advice = "give what fio --output-format=json writes (json+ has the whole distribution of \
-                  latencies)";
     crate::not_recognised(log, what, Looks::Fio, advice)
 }
 
@@ -136,6 +140,7 @@ impl Group<'_> {
         run.facts.extend(self.facts());
         let contradictions = self.contradictions();
         run.facts.extend(runs::contradictions(&contradictions));
+        run.facts.extend(runs::unsteady(self.unsteady()));
         let started = self.started();
         run.intervals = self.intervals();
         let all = self.merged(|_| true);
@@ -163,13 +168,12 @@ impl Group<'_> {
         let mut names: Vec<&str> = self.jobs.iter().map(|job| job.jobname.as_str()).collect();
         names.dedup();
         let same = |job: &&Job| {
-            self.jobs
-                .iter()
-                .filter(|one| one.jobname == job.jobname)
-                .count()
+            let same = |one: &&&Job| one.jobname == job.jobname && one.hostname == job.hostname;
+            self.jobs.iter().filter(same).count()
         };
         let sessions = self.jobs.iter().map(|job| job.count(self.last, same(job)));
         let sessions = sessions.fold(0, u32::saturating_add);
+        let drive = (!self.is_of_several()).then(|| runs::sessions(sessions, sessions));
         let version = self.last.version.trim_start_matches("fio-");
         About {
             source: Source::Fio,
@@ -178,7 +182,7 @@ impl Group<'_> {
             workload: dyno_core::redact::text(&names.join("+")),
             options: self.options(),
             target: TargetSummary::default(),
-            drive: Some(runs::sessions(sessions, sessions)),
+            drive,
             percentiles: Vec::new(),
             digest: hash.hex(),
             place: log.name.to_owned(),
@@ -188,7 +192,9 @@ impl Group<'_> {
     /// The options that all jobs have alike.
     fn options(&self) -> Vec<(String, OptionValue)> {
         let mut options = self.last.options.clone();
-        if let Some((first, others)) = self.jobs.split_first() {
+        if let Some((first, others)) = self.jobs.split_first()
+            && !self.is_of_several()
+        {
             let common = first.options.iter().filter(|(name, value)| {
                 others
                     .iter()
@@ -324,7 +330,7 @@ impl Group<'_> {
         summary.rates.events_per_s = iops(&|_| true);
         summary.service = service;
         let mut operations = Vec::new();
-        for name in ["read", "write", "trim"] {
+        for name in ["read", "write", "trim", "mixed"] {
             let own = self.jobs.iter().flat_map(|job| job.directions());
             let done = own.filter(|(own, _)| *own == name);
             let done = done.fold(0_u64, |sum, (_, one)| sum.saturating_add(one.total_ios));
@@ -336,7 +342,7 @@ impl Group<'_> {
             .iter()
             .fold(0_u64, |sum, job| sum.saturating_add(job.sync.total_ios));
         let latencies = self.jobs.iter().filter(|job| job.sync.total_ios > 0);
-        let latencies: Vec<Latency> = latencies.map(|job| job.sync.lat_ns.clone()).collect();
+        let latencies: Vec<Latency> = latencies.map(|job| job.sync_latency()).collect();
         let latency = merged(&latencies).summary;
         operations.extend(operation("sync", syncs, syncs as f64 / measured_s, latency));
         summary.operations = operations;
@@ -355,6 +361,9 @@ impl Group<'_> {
 
     /// What an event is.
     fn about_events(&self) -> String {
+        if self.is_of_several() {
+            return "An event is one I/O of fio, of jobs that differ.".to_owned();
+        }
         let text = |name: &str| {
             let value = self.jobs.first()?.option(self.last, name)?;
             let text = value
@@ -374,11 +383,7 @@ impl Group<'_> {
 
     /// I/Os that a job has under way at a time, at most.
     fn depth(&self) -> u32 {
-        let depths = self
-            .jobs
-            .iter()
-            .filter_map(|job| job.option(self.last, "iodepth"));
-        let depths = depths.filter_map(|value| value.as_str()?.parse().ok());
+        let depths = self.jobs.iter().map(|job| self.depth_of(job));
         depths.max().unwrap_or(1)
     }
 
@@ -393,6 +398,12 @@ impl Group<'_> {
             ),
             ("reads", sum(&|job| job.read.iops), "per second"),
             ("writes", sum(&|job| job.write.iops), "per second"),
+            (
+                "transferred",
+                sum(&|job| job.mixed.bytes_per_s()) / MIB,
+                "MiB/s",
+            ),
+            ("I/Os", sum(&|job| job.mixed.iops), "per second"),
             ("fsyncs", syncs_per_s, "per second"),
         ]
         .into_iter()
@@ -403,65 +414,6 @@ impl Group<'_> {
             unit: unit.to_owned(),
         })
         .collect()
-    }
-
-    /// What fio's JSON leaves unknown. Fields of these names hold zero where their type leaves no
-    /// choice.
-    fn gaps(&self, all: &Merged, run: &RunRecord, start_known: bool) -> Vec<NotObserved> {
-        let mut gaps: Vec<NotObserved> = [
-            ("client", "fio's CPU is told by job, as a fact"),
-            ("server", "there is none"),
-            ("db", "there is none"),
-            ("data", "fio tells no sizes of data"),
-            ("observer", "nothing was observed while the run went on"),
-            (
-                "host",
-                "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
-            ),
-            ("errors", "fio tells one error of a job"),
-            ("errors.by_code", "fio tells one error of a job"),
-            ("counters.queries", "fio counts I/Os, not statements"),
-            ("counters.rows", "fio counts I/Os"),
-            (
-                "rand",
-                "the options of the jobs tell the distribution of offsets",
-            ),
-            ("fairness", "jobs of a group are told together"),
-            (
-                "intervals.max_ms",
-                "documents of --status-interval are sums",
-            ),
-            (
-                "intervals.percentiles",
-                "documents of --status-interval are sums",
-            ),
-        ]
-        .iter()
-        .map(|(what, why)| gap(what, why))
-        .collect();
-        let mut add = |missing: bool, what: &str, why: &str| {
-            if missing {
-                gaps.push(gap(what, why));
-            }
-        };
-        let plus = "it takes fio's --output-format=json+";
-        add(all.latencies.is_none(), "service.buckets", plus);
-        add(
-            all.latencies.is_none() && all.summary.percentiles.is_empty(),
-            "service.percentiles",
-            "percentiles of several jobs or directions together take fio's --output-format=json+",
-        );
-        add(
-            run.intervals.is_empty(),
-            "intervals",
-            "fio's JSON is a sum; --status-interval=1 prints one each second",
-        );
-        add(
-            !start_known,
-            "started_unix_s",
-            "the JSON does not tell when this group began",
-        );
-        gaps
     }
 }
 

@@ -1,6 +1,8 @@
 //! What speaks against the figures of HammerDB's log.
 
-use super::log::Draft;
+use std::collections::BTreeSet;
+
+use super::log::{Draft, Said, Stage};
 
 const S_PER_MIN: f64 = 60.0;
 /// A test ends some seconds late, as HammerDB looks at the time each minute.
@@ -11,6 +13,91 @@ const FACTOR: f64 = 2.0;
 const COVERED: f64 = 0.9;
 /// By how much that mean may differ.
 const MEAN: f64 = 0.25;
+
+/// What the reader of a run should know of its virtual users, with the line.
+pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
+    let mut all = Vec::new();
+    if let Some((first, text)) = failed(draft) {
+        all.push((Some(first.line), format!("{text}: {}", first.text)));
+    }
+    // The result was there already.
+    if let Some(first) = draft.failures.iter().find(|own| own.stage == Stage::After) {
+        let text = format!(
+            "{} failed after the test, which its result does not show: {}",
+            users(&draft.failures, |own| own.stage == Stage::After).told(None),
+            first.text
+        );
+        all.push((Some(first.line), text));
+    }
+    if let Some(first) = draft.errors.first() {
+        let text = format!(
+            "{} transactions failed, {} of them in the test; the first: {}",
+            draft.errors.len(),
+            errors(draft),
+            first.text
+        );
+        all.push((Some(first.line), text));
+    }
+    if let Some(early) = ended_early(draft) {
+        all.push((draft.finished.first().map(|own| own.line), early));
+    }
+    all
+}
+
+/// Virtual users that failed before the test was over: the first thing that one of them said, and
+/// how many there are.
+pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
+    let within = |own: &Said| own.stage != Stage::After;
+    let first = draft.failures.iter().find(|own| within(own))?;
+    let failed = users(&draft.failures, within);
+    Some((first, format!("{} failed", failed.told(draft.users))))
+}
+
+/// Why the load was not the one that was to be: working users that had ended, as they should, before
+/// the test was over.
+pub(super) fn ended_early(draft: &Draft) -> Option<String> {
+    let early = |own: &Said| {
+        matches!(own.stage, Stage::RampUp | Stage::Test)
+            && own.user != draft.monitor
+            && draft.duration_min.is_none_or(|all| own.minutes < all)
+    };
+    let first = draft.finished.iter().find(|own| early(own))?;
+    let ended = users(&draft.finished, early);
+    let of = draft.duration_min.map(|all| format!(" of {all}"));
+    Some(format!(
+        "{} had ended after {}{} minutes of the test, and put no load on the server for the rest",
+        ended.told(draft.users),
+        first.minutes,
+        of.unwrap_or_default()
+    ))
+}
+
+/// Transactions that failed in the test; of a log that does not tell its parts, all.
+pub(super) fn errors(draft: &Draft) -> u64 {
+    let within = |own: &&Said| matches!(own.stage, Stage::Unknown | Stage::Test);
+    draft.errors.iter().filter(within).count() as u64
+}
+
+/// So many virtual users.
+struct Users(usize);
+
+/// Those that said something like that. One may say it more than once.
+fn users(all: &[Said], fits: impl Fn(&Said) -> bool) -> Users {
+    let fitting = all.iter().filter(|own| fits(own));
+    let (named, unnamed): (Vec<&Said>, Vec<&Said>) = fitting.partition(|own| own.user.is_some());
+    let named: BTreeSet<&Option<String>> = named.into_iter().map(|own| &own.user).collect();
+    Users(named.len() + unnamed.len())
+}
+
+impl Users {
+    fn told(&self, of: Option<u32>) -> String {
+        match (self.0, of) {
+            (count, Some(all)) => format!("{count} of {all} virtual users"),
+            (1, None) => "1 virtual user".to_owned(),
+            (count, None) => format!("{count} virtual users"),
+        }
+    }
+}
 
 /// Whether the time that a log says was to be measured is not the one of its time stamps.
 pub(super) fn is_another(stated_s: f64, real_s: f64) -> bool {

@@ -1,30 +1,33 @@
 //! The lines of HammerDB's logs.
 
+use super::profile::{self, Profile};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
-/// One stored procedure in the time profile's summary. Times are milliseconds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Procedure {
-    pub(super) name: String,
-    pub(super) calls: u64,
-    pub(super) min: f64,
-    pub(super) avg: f64,
-    pub(super) max: f64,
-    pub(super) total: f64,
-    /// (percent, milliseconds).
-    pub(super) percentiles: Vec<(f64, f64)>,
-    pub(super) deviation: Option<f64>,
+/// How far a run was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Before the ramp-up, or in a log that does not say it.
+    #[default]
+    Unknown,
+    RampUp,
+    Test,
+    /// After the transactions were counted for the last time.
+    After,
 }
 
-/// The time profile of all virtual users together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Profile {
-    /// Over how long, in seconds; the ramp-up is in it.
-    pub(super) elapsed_s: Option<f64>,
-    pub(super) procedures: Vec<Procedure>,
+/// What a virtual user said of its end, or of an error.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) line: usize,
+    /// The virtual user's number.
+    pub(super) user: Option<String>,
+    pub(super) stage: Stage,
+    /// Minutes of the test that had gone by.
+    pub(super) minutes: f64,
+    pub(super) text: String,
 }
 
 /// What one run left. `None` is what it did not print.
@@ -34,6 +37,8 @@ pub(super) struct Draft {
     pub(super) line: usize,
     pub(super) version: Option<String>,
     pub(super) users: Option<u32>,
+    /// The virtual user that measures and does no work.
+    pub(super) monitor: Option<String>,
     pub(super) rampup_min: Option<f64>,
     pub(super) duration_min: Option<f64>,
     /// When the measurement began and ended, where the log has times.
@@ -44,13 +49,19 @@ pub(super) struct Draft {
     /// The transaction counter: transactions per minute, at a time.
     pub(super) counter: Vec<(Option<Moment>, f64)>,
     pub(super) profile: Profile,
-    pub(super) failures: Vec<(usize, String)>,
+    /// Virtual users that failed: their error, and that they finished so.
+    pub(super) failures: Vec<Said>,
+    /// Virtual users that ended as they should.
+    pub(super) finished: Vec<Said>,
+    /// Transactions that failed in a virtual user that went on.
+    pub(super) errors: Vec<Said>,
     pub(super) digest: LogHash,
 }
 
 impl Draft {
-    fn has_figures(&self) -> bool {
-        self.result.is_some() || !self.counter.is_empty() || !self.profile.procedures.is_empty()
+    /// Whether there is anything in it to tell.
+    pub(super) fn has_figures(&self) -> bool {
+        self.result.is_some() || !self.counter.is_empty() || self.profile.is_read()
     }
 }
 
@@ -61,7 +72,9 @@ pub(super) struct Reader<'a> {
     /// The last time that stood on a line of its own.
     moment: Option<Moment>,
     version: Option<String>,
-    in_summary: bool,
+    profile: profile::Reader,
+    stage: Stage,
+    minutes: f64,
 }
 
 impl<'a> Reader<'a> {
@@ -76,7 +89,9 @@ impl<'a> Reader<'a> {
             },
             moment: None,
             version: None,
-            in_summary: false,
+            profile: profile::Reader::default(),
+            stage: Stage::Unknown,
+            minutes: 0.0,
         }
     }
 
@@ -85,7 +100,7 @@ impl<'a> Reader<'a> {
         let bare = bare.trim().to_owned();
         if !bare.is_empty() {
             // The log may have ended before this line.
-            if self.draft.has_figures() {
+            if self.draft.has_figures() || self.profile.has_figures() {
                 self.draft.digest.may_end();
             }
             self.draft.digest.update(line.text.as_bytes());
@@ -113,29 +128,64 @@ impl<'a> Reader<'a> {
             .strip_prefix("Vuser ")
             .and_then(|rest| rest.split_once(':'));
         let said = user.map_or(bare, |(_, said)| said.trim());
+        let user = user.map(|(user, _)| user.trim());
         let leading = |text: &str| number::leading(text).map(|(value, _)| value);
         if let Some(rest) = bare.strip_prefix("HammerDB CLI v") {
             self.version = rest.split_whitespace().next().map(str::to_owned);
         } else if let Some(rest) = said.strip_prefix("Beginning rampup time of ") {
             self.begins(number);
             self.draft.rampup_min = leading(rest);
+            self.draft.monitor = user.map(str::to_owned);
+            (self.stage, self.minutes) = (Stage::RampUp, 0.0);
         } else if said.starts_with("Rampup complete, Taking start Transaction Count") {
             self.draft.began = self.moment;
+            self.stage = Stage::Test;
         } else if let Some(rest) = said.strip_prefix("Timing test period of ") {
             self.draft.duration_min = leading(rest);
         } else if said.starts_with("Test complete, Taking end Transaction Count") {
             self.draft.ended = self.moment;
+            self.stage = Stage::After;
         } else if let Some((count, rest)) = number::leading_count(said)
             && rest.trim().starts_with("Active Virtual Users configured")
         {
             self.draft.users = u32::try_from(count).ok();
+        } else if let Some((minutes, rest)) = number::leading(said)
+            && rest.trim() == "...,"
+        {
+            self.minutes = minutes;
         } else if let Some(rest) = said.strip_prefix("TEST RESULT : System achieved ") {
             self.draft.result = result(rest);
-        } else if said.starts_with("FINISHED FAILED") || said.starts_with("Error in Virtual User") {
-            self.draft.failures.push((number, text::excerpt(bare)));
-        } else if !self.of_profile(bare) {
+            self.draft.monitor = user.map(str::to_owned);
+        } else if !self.of_user(user, said, bare, number) && !self.profile.take(user, said) {
             self.counted(bare, None);
         }
+    }
+
+    /// Takes what a virtual user says of its end, or of an error.
+    fn of_user(&mut self, user: Option<&str>, said: &str, bare: &str, number: usize) -> bool {
+        // `Error in Virtual User 3: …` is not the user's own line.
+        let error = said.strip_prefix("Error in Virtual User ");
+        let named = error.and_then(|rest| rest.split_once(':'));
+        let user = named.map(|(user, _)| user.trim()).or(user);
+        let failed = error.is_some() || said.starts_with("FINISHED FAILED");
+        let goes_on = user.is_some() && is_error(said);
+        let kept = match () {
+            () if failed => &mut self.draft.failures,
+            () if said.starts_with("FINISHED SUCCESS") => &mut self.draft.finished,
+            () if goes_on => &mut self.draft.errors,
+            () => return false,
+        };
+        kept.push(Said {
+            line: number,
+            user: user.map(str::to_owned),
+            stage: match self.draft.result {
+                Some(_) => Stage::After,
+                None => self.stage,
+            },
+            minutes: self.minutes,
+            text: text::excerpt(bare),
+        });
+        true
     }
 
     /// A run begins: what was read of one with a result is whole.
@@ -154,8 +204,9 @@ impl<'a> Reader<'a> {
             ..Draft::default()
         };
         let mut draft = std::mem::replace(&mut self.draft, next);
+        draft.profile = std::mem::take(&mut self.profile).finish();
         draft.version.clone_from(&self.version);
-        if draft.has_figures() {
+        if draft.has_figures() || draft.profile.is_there {
             self.drafts.push(draft);
         }
     }
@@ -170,44 +221,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a line of the time profile's summary.
-    fn of_profile(&mut self, bare: &str) -> bool {
-        if bare.starts_with(">>>>> SUMMARY OF ") {
-            let elapsed = bare.rsplit_once("ELAPSED TIME :").map(|(_, ms)| ms);
-            let ms = elapsed.and_then(number::leading).map(|(ms, _)| ms);
-            self.in_summary = true;
-            self.draft.profile = Profile {
-                elapsed_s: ms.map(|ms| ms / 1e3),
-                procedures: Vec::new(),
-            };
-            return true;
-        }
-        // Each virtual user has one, too.
-        if bare.starts_with(">>>>> VIRTUAL USER ") {
-            self.in_summary = false;
-            return true;
-        }
-        if !self.in_summary {
-            return bare.starts_with("CALLS:") || bare.starts_with("P99:");
-        }
-        if let Some(name) = bare.strip_prefix(">>>>> PROC: ") {
-            self.draft.profile.procedures.push(Procedure {
-                name: name.trim().to_ascii_lowercase(),
-                ..Procedure::default()
-            });
-            return true;
-        }
-        let known = bare.starts_with("CALLS:") || bare.starts_with("P99:");
-        if let Some(procedure) = self.draft.profile.procedures.last_mut().filter(|_| known) {
-            figures(procedure, bare);
-        }
-        known
-    }
-
     pub(super) fn finish(mut self) -> Vec<Draft> {
         self.ends();
         self.drafts
     }
+}
+
+/// Whether a virtual user tells of a transaction that failed, after which it goes on.
+fn is_error(said: &str) -> bool {
+    // Without RAISEERROR: the script's own words, or those of the client library for MySQL.
+    said.ends_with("Error set RAISEERROR for Details") || said.contains("/db server: ")
 }
 
 /// `12345 NOPM from 45678 PostgreSQL TPM`, and in versions before 4 `45678 PostgreSQL TPM at 12345
@@ -217,44 +240,36 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     let rest = rest.trim();
     let tpm = |text: &str| {
         let (count, of) = number::leading_count(text)?;
-        let database = of.split(" TPM").next()?.trim().to_owned();
-        Some((count, database))
+        // What has no unit may be cut.
+        let (database, _) = of.split_once(" TPM")?;
+        Some((count, database.trim().to_owned()))
     };
     if let Some(rest) = rest.strip_prefix("NOPM from ") {
         let (count, database) = tpm(rest)?;
         return Some((first, count, database));
     }
     let (database, rest) = rest.split_once(" TPM at ")?;
-    let (orders, _) = number::leading_count(rest)?;
+    let (orders, unit) = number::leading_count(rest)?;
+    unit.trim().strip_prefix("NOPM")?;
     Some((orders, first, database.trim().to_owned()))
 }
 
-/// `CALLS: 3427 MIN: 1.730ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, with tabs
-/// between.
-fn figures(procedure: &mut Procedure, bare: &str) {
-    let words: Vec<&str> = bare.split_whitespace().collect();
-    for pair in words.windows(2) {
-        let Some(label) = pair[0].strip_suffix(':') else {
-            continue;
-        };
-        let Some((value, unit)) = number::leading(pair[1]).filter(|(value, _)| *value >= 0.0)
-        else {
-            continue;
-        };
-        let percent = label.strip_prefix('P').and_then(|p| p.parse::<f64>().ok());
-        match label {
-            "CALLS" => procedure.calls = number::count(pair[1]).unwrap_or(0),
-            "MIN" => procedure.min = value,
-            "AVG" => procedure.avg = value,
-            "MAX" => procedure.max = value,
-            "TOTAL" => procedure.total = value,
-            // Before version 4.4 it is printed in another unit, which is not told.
-            "SD" if unit.starts_with("ms") => procedure.deviation = Some(value),
-            _ => procedure
-                .percentiles
-                .extend(percent.map(|percent| (percent, value))),
-        }
+/// The same lines of what `jobs` prints as JSON: a list of virtual users and what they said, one
+/// after the other. `None` of what is no such list.
+pub(super) fn of_jobs(text: &str) -> Option<String> {
+    let list: Vec<String> = serde_json::from_str(text.trim()).ok()?;
+    let pairs = list.chunks_exact(2);
+    let fits =
+        |pair: &[String]| !pair[0].is_empty() && pair[0].bytes().all(|byte| byte.is_ascii_digit());
+    if list.is_empty() || !pairs.remainder().is_empty() || !pairs.clone().all(fits) {
+        return None;
     }
+    let line = |pair: &[String]| match pair[0].as_str() {
+        // HammerDB itself.
+        "0" => pair[1].replace('\n', " ") + "\n",
+        user => format!("Vuser {user}:{}\n", pair[1].replace('\n', " ")),
+    };
+    Some(pairs.map(line).collect())
 }
 
 #[cfg(test)]
@@ -267,6 +282,26 @@ mod tests {
         assert_eq!(new, Some((1785, 4109, "PostgreSQL".to_owned())));
         let old = result("4109 SQL Server TPM at 1785 NOPM");
         assert_eq!(old, Some((1785, 4109, "SQL Server".to_owned())));
-        assert_eq!(result("many NOPM"), None);
+        let cut = ["1785 NOPM from 410", "4109 SQL Server TPM at 17", "17"];
+        for text in cut.into_iter().chain(["many NOPM"]) {
+            assert_eq!(result(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_jobs_are_lines() {
+        let lines = of_jobs("[\"1\", \"RUNNING\", \"0\", \"ALL VIRTUAL USERS COMPLETE\"]\n");
+        let expected = "Vuser 1:RUNNING\nALL VIRTUAL USERS COMPLETE\n";
+        assert_eq!(lines.as_deref(), Some(expected));
+        for other in [
+            "[]",
+            "[\"1\"]",
+            "[\"x\", \"RUNNING\"]",
+            "{}",
+            "[1, 2]",
+            "Vuser 1:RUNNING",
+        ] {
+            assert_eq!(of_jobs(other), None, "{other}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 mod doubts;
 mod log;
+mod profile;
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::gaps::gap;
 use crate::runs::{self, About, fact};
 use crate::text;
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
-use log::{Draft, Procedure, Profile, Reader};
+use log::{Draft, Reader};
+use profile::{Of, Procedure, Profile};
 
 const S_PER_MIN: f64 = 60.0;
 
@@ -33,7 +35,8 @@ pub(crate) fn read(
     let mut drafts = Vec::new();
     for log in logs {
         let mut reader = Reader::new(log.name);
-        for line in text::lines(log.text) {
+        let jobs = log::of_jobs(log.text);
+        for line in text::lines(jobs.as_deref().unwrap_or(log.text)) {
             reader.take(&line);
         }
         let read = reader.finish();
@@ -50,7 +53,7 @@ pub(crate) fn read(
             if run.counter.is_empty() {
                 run.counter = part.counter;
             }
-            if run.profile.procedures.is_empty() {
+            if !run.profile.is_read() && part.profile.is_there {
                 run.profile = part.profile;
             }
         }
@@ -73,16 +76,16 @@ pub(crate) fn read(
 }
 
 fn not_hammerdb(log: &Log<'_>) -> ImportError {
+    let advice = "give what HammerDB printed or logged of a TPROC-C run whose driver script is the timed one";
+    if Looks::of(log.text) == Some(Looks::Tproch) {
+        let what = format!("this is {}, which is not read", Looks::Tproch);
+        return crate::not_recognised(log, what, Looks::Tproch, advice);
+    }
     let what = match log.text.trim().is_empty() {
         true => "it is empty",
         false => "it holds no result of a timed TPROC-C run (System achieved … NOPM)",
     };
-    crate::not_recognised(
-        log,
-        what.to_owned(),
-        Looks::Hammerdb,
-        "give what HammerDB printed or logged of a run whose driver script is the timed one",
-    )
+    crate::not_recognised(log, what.to_owned(), Looks::Hammerdb, advice)
 }
 
 fn found(draft: &Draft, options: &Options) -> Found {
@@ -97,6 +100,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
     let mut run = about(draft, &database).record(options);
     let contradictions = doubts::contradictions(draft, (stated, by_times));
     run.facts.extend(runs::contradictions(&contradictions));
+    run.facts.extend(runs::unsteady(doubts::ended_early(draft)));
     let line = Some(draft.line);
     said.extend(contradictions.into_iter().map(|text| (line, text)));
     run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
@@ -108,6 +112,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
     let per_s = tpm as f64 / S_PER_MIN;
     summary.rates.events_per_s = per_s;
     summary.totals = runs::counted((per_s * summary.measured_s).round() as u64);
+    summary.totals.errors = doubts::errors(draft);
     summary.figures = vec![Figure {
         name: "new orders (NOPM)".to_owned(),
         value: orders as f64,
@@ -115,9 +120,8 @@ fn found(draft: &Draft, options: &Options) -> Found {
         better: Some(Better::Higher),
     }];
     summary.operations = operations(&draft.profile);
-    if !draft.failures.is_empty() {
-        let count = draft.failures.len();
-        summary.end = RunEnd::Failed(format!("{count} virtual users failed"));
+    if let Some((_, failed)) = doubts::failed(draft) {
+        summary.end = RunEnd::Failed(failed);
     }
     run.summary = Some(summary);
     Found {
@@ -135,10 +139,7 @@ fn said(
     (stated, by_times): (Option<f64>, Option<f64>),
     measured_s: Option<f64>,
 ) -> Vec<(Option<usize>, String)> {
-    let failures = draft.failures.iter();
-    let failures =
-        failures.map(|(line, text)| (Some(*line), format!("a virtual user failed: {text}")));
-    let mut said: Vec<(Option<usize>, String)> = failures.collect();
+    let mut said = doubts::said(draft);
     let line = Some(draft.line);
     if let (Some(stated), Some(real)) = (stated, by_times)
         && (stated - real).abs() > 2.0 + 0.02 * stated
@@ -153,12 +154,36 @@ fn said(
         let text = "the log does not tell how long was measured (Timing test period of … in \
                     minutes), so that the rates stand for a minute";
         said.push((line, text.to_owned()));
-    } else if !draft.profile.procedures.is_empty() {
+    } else if draft.profile.is_read() {
         let text = "the time profile covers the ramp-up, too: its calls are more than were \
                     measured";
         said.push((None, text.to_owned()));
     }
+    said.extend(of_profile(&draft.profile).map(|text| (None, text)));
     said
+}
+
+/// What is to be known of a time profile.
+fn of_profile(profile: &Profile) -> impl Iterator<Item = String> {
+    let unread = profile.is_there && !profile.is_read() && profile.said.is_empty();
+    let unread = unread.then(|| {
+        "the log has a time profile without a summary of all virtual users; it is not read"
+            .to_owned()
+    });
+    let of_one = match &profile.of {
+        Of::One(user) if profile.is_read() => Some(format!(
+            "the time profile is that of virtual user {user} alone, without extremes and \
+             percentiles: those that it prints are of 10 s each"
+        )),
+        _ => None,
+    };
+    let wrong = profile.said.iter();
+    let wrong = wrong.map(|text| format!("of the time profile, {text}"));
+    wrong
+        .chain(unread)
+        .chain(of_one)
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn about(draft: &Draft, database: &str) -> About {
@@ -225,9 +250,9 @@ fn operations(profile: &Profile) -> Vec<OperationSummary> {
                 .map_or(0.0, |s| own.calls as f64 / s),
             service: LatencySummary {
                 count: own.calls,
-                min_ms: own.min,
+                min_ms: own.min.unwrap_or(0.0),
                 mean_ms: own.avg,
-                max_ms: own.max,
+                max_ms: own.max.unwrap_or(0.0),
                 sum_ms: own.total,
                 stddev_ms: own.deviation,
                 percentiles: percentiles.into_iter().map(percentile).collect(),
@@ -280,6 +305,7 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         ),
     ]
     .iter()
+    .filter(|(what, _)| *what != "errors" || draft.errors.is_empty())
     .map(|(what, why)| gap(what, why))
     .collect();
     if !start_known {
@@ -290,6 +316,11 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
     }
     if !length_known {
         gaps.push(gap("measured_s", "the log does not tell the test period"));
+    }
+    if draft.profile.is_read() && matches!(draft.profile.of, Of::One(_)) {
+        let why = "the time profile of one virtual user has neither extremes nor its length";
+        let unknown = ["min_ms", "max_ms", "done_per_s"].map(|what| format!("operations.{what}"));
+        gaps.extend(unknown.iter().map(|what| gap(what, why)));
     }
     if draft.users.is_none() {
         gaps.push(gap("drive", "the log does not tell the virtual users"));

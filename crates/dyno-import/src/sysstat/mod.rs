@@ -1,15 +1,18 @@
 //! The text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): tables one behind the other, each
-//! below a heading, and before each row the time of day.
+//! below a heading, and before each row the time of day, as the locale has it.
 
 mod columns;
+pub(crate) mod json;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::align::HostLog;
-use crate::civil::{self, Moment};
+use crate::civil::Moment;
+use crate::disks::{self, Whole};
+use crate::locale;
 use crate::machine::Machine;
 use crate::number;
-use crate::table::{Collected, Shares, meaning};
+use crate::table::{Collected, Figure, Shares, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Warning};
 use columns::Of;
@@ -31,15 +34,21 @@ pub(crate) fn read(
         file: log.name,
         ..Reader::default()
     };
-    for line in text::lines(log.text) {
+    let written = json::text(log.text);
+    for line in text::lines(written.as_ref().map_or(log.text, |written| &written.text)) {
         reader.take(&line);
     }
+    if written.as_ref().is_some_and(|written| written.is_cut) {
+        let text = "the JSON ends within; what is whole of it is read".to_owned();
+        reader.warnings.push(Warning::new(log.name, None, text));
+    }
+    reader.utc = written.is_some_and(|written| written.utc);
     if reader.collected.all.is_empty() {
         let what = match reader.headings {
             0 => format!("it has no table of {tool} with the time of day before each row"),
             _ => format!("no table in it has a row of figures of {tool} that is known"),
         };
-        let advice = format!("give the output of `{tool} 1` as text");
+        let advice = format!("give the output of `{tool} 1` as text, with LC_ALL=C");
         return Err(crate::not_recognised(log, what, looks, &advice));
     }
     Ok(reader.finish(tool))
@@ -56,6 +65,12 @@ struct Reader<'a> {
     headings: usize,
     /// The times of all samples, and their places.
     moments: Vec<Moment>,
+    /// Whether the times are UTC.
+    utc: bool,
+    /// The samples with rows of devices, and whether the last row is one, after which others may
+    /// be missing.
+    devices: BTreeSet<usize>,
+    ends_in_devices: bool,
     places: BTreeMap<u64, usize>,
     /// For each table by its columns: the time of day of its last row, and how many days have gone
     /// by. `sar` shows one behind the other, or all of them in turn.
@@ -68,13 +83,17 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
         let bare = line.text.trim();
+        self.ends_in_devices = false;
         if bare.starts_with("Linux ") {
             self.machine = Machine::read(bare, "the first line of mpstat or sar");
             self.clocks.clear();
             return;
         }
-        let words: Vec<&str> = bare.split_whitespace().collect();
-        let Some((time_s, words)) = time_of_day(&words) else {
+        let plain = locale::plain(bare);
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let clock = locale::time_of_day(&words);
+        let clock = clock.and_then(|(time_s, taken)| Some((time_s, words.get(taken..)?)));
+        let Some((time_s, words)) = clock else {
             // `Average:` and what else has no time is no sample.
             if words.is_empty() {
                 self.of = Of::Nothing;
@@ -96,7 +115,10 @@ impl Reader<'_> {
             self.seconds(time_s);
             return;
         }
-        self.row(time_s, words, line.number);
+        match line.cut && self.of != Of::Nothing {
+            true => self.warn(line.number, text::ROW_CUT.to_owned()),
+            false => self.row(time_s, words, line.number),
+        }
     }
 
     /// A time of the table that is being read, in seconds since 1970 if the day is known.
@@ -127,7 +149,14 @@ impl Reader<'_> {
         }
         let own = |place: &usize| Some(*place) != self.name;
         let places: Vec<usize> = (0..words.len()).filter(own).collect();
-        let figures = places.iter().map(|place| number::decimal(words[*place]));
+        let known = self.of.meanings();
+        let figures = places.iter().map(|place| {
+            let figure = Figure::read(words[*place])?;
+            match meaning(known, &self.columns[*place]) {
+                Some(column) => figure.of(column),
+                None => Some(figure.plain()),
+            }
+        });
         let Some(figures) = figures.collect::<Option<Vec<f64>>>() else {
             self.warn(line, "not a row of figures; it is left out".to_owned());
             return;
@@ -147,6 +176,10 @@ impl Reader<'_> {
             _ => String::new(),
         };
         let sample = self.sample(seconds);
+        if self.of == Of::Devices {
+            self.devices.insert(sample);
+            self.ends_in_devices = true;
+        }
         self.add(&prefix, sample, &columns);
     }
 
@@ -201,7 +234,13 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
-        let ambiguous = self.machine.ambiguous;
+        if self.ends_in_devices {
+            self.devices.pop_last();
+        }
+        let series = Of::Devices.meanings().iter().map(|own| own.series);
+        let whole: Whole = series.map(|name| (name, self.devices.clone())).collect();
+        let gaps = disks::settle(&mut self.collected, &whole);
+        let (ambiguous, utc) = (self.machine.ambiguous, self.utc);
         let dated = self.machine.day_s.is_some();
         let steps: Vec<f64> = (self.moments.windows(2))
             .map(|pair| (pair[1].seconds - pair[0].seconds).abs())
@@ -209,6 +248,7 @@ impl Reader<'_> {
         let moment = |moment: Moment| {
             dated.then_some(Moment {
                 ambiguous,
+                utc,
                 ..moment
             })
         };
@@ -222,24 +262,10 @@ impl Reader<'_> {
             moments: self.moments.into_iter().map(moment).collect(),
             collected: self.collected,
             facts: self.machine.facts,
+            gaps,
             warnings: self.warnings,
         }
     }
-}
-
-/// The time at the beginning of a row in seconds, `14:12:49` or `02:12:49 PM`, and what follows.
-fn time_of_day<'a, 'b>(words: &'b [&'a str]) -> Option<(f64, &'b [&'a str])> {
-    let (first, rest) = words.split_first()?;
-    if first.matches(':').count() != 2 {
-        return None;
-    }
-    let half = rest.first().filter(|word| matches!(**word, "AM" | "PM"));
-    let text = match half {
-        Some(half) => format!("1970-01-01 {first} {half}"),
-        None => format!("1970-01-01 {first}"),
-    };
-    let moment = civil::moment(&text)?;
-    Some((moment.seconds, &rest[usize::from(half.is_some())..]))
 }
 
 /// Whether a row has the names of columns: none of its words is a figure, and one is typical.
@@ -258,131 +284,4 @@ fn is_heading(words: &[&str]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn parse(text: &str) -> HostLog {
-        let log = Log {
-            name: "sar.log",
-            text,
-        };
-        read("sar", Looks::Sar, &log).unwrap()
-    }
-
-    fn values(log: &HostLog, name: &str) -> Vec<f64> {
-        let found = log.collected.all.iter().find(|values| values.name == name);
-        found.map_or(Vec::new(), |own| own.values.iter().map(|v| v.1).collect())
-    }
-
-    #[test]
-    fn tables_of_sar_over_the_same_times() {
-        let log = parse(include_str!("../../fixtures/sar.txt"));
-        assert_eq!(log.moments.len(), 5);
-        assert_eq!(values(&log, "host.cpu.system"), [1.0, 0.5, 0.5, 0.5, 0.0]);
-        assert_eq!(values(&log, "host.context_switches")[0], 352.48);
-        assert_eq!(values(&log, "host.memory.dirty")[0], 49_880.0 * 1024.0);
-        assert_eq!(values(&log, "host.disk[vda].write_bytes")[1], 4096.0);
-        assert_eq!(values(&log, "host.disk[all].write_bytes")[1], 4096.0);
-        assert_eq!(values(&log, "host.network[eth0].rx_bytes").len(), 5);
-        assert_eq!(values(&log, "host.blocked").len(), 5);
-        assert_eq!(log.warnings, []);
-        assert_eq!(log.facts[0].value, "6.18.44");
-    }
-
-    #[test]
-    fn shares_of_mpstat_by_name() {
-        let log = parse(include_str!("../../fixtures/mpstat.txt"));
-        assert_eq!(values(&log, "host.cpu.user"), [36.36, 1.01]);
-        assert_eq!(values(&log, "host.cpu.softirq"), [0.0, 0.0]);
-        let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
-        assert!(
-            parse(&odd).warnings[0].text.contains("150 %"),
-            "{:?}",
-            parse(&odd).warnings
-        );
-    }
-
-    #[test]
-    fn clocks_of_twelve_hours_and_midnight() {
-        let text = "Linux 5.4 (db1) \t11/25/2026 \t_x86_64_\t(4 CPU)\n\n\
-            11:59:58 PM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n\
-            11:59:59 PM     all      5.00      0.00      1.00      0.00      0.00     94.00\n\
-            12:00:00 AM     all      6.00      0.00      1.00      0.00      0.00     93.00\n\
-            12:00:01 AM     all      7.00      0.00      1.00      0.00      0.00     92.00\n\
-            Average:        all      6.00      0.00      1.00      0.00      0.00     93.00\n\n\
-            11:59:58 PM       DEV       tps  rd_sec/s  wr_sec/s     %util\n\
-            12:00:00 AM    dev8-0      1.00      8.00     16.00      2.00\n";
-        let log = parse(text);
-        let seconds = log.moments.iter().map(|moment| moment.unwrap().seconds);
-        let seconds: Vec<f64> = seconds.collect();
-        assert_eq!(seconds[2] - seconds[0], 2.0);
-        assert_eq!(seconds.len(), 3);
-        assert_eq!(values(&log, "host.disk[dev8-0].read_bytes"), [4096.0]);
-    }
-
-    #[test]
-    fn tables_of_a_whole_day_begin_with_its_first_time() {
-        let text = "Linux 5.4 (db1) \t11/25/2026 \t_x86_64_\t(4 CPU)\n\n\
-            00:00:01        CPU     %user     %idle\n\
-            00:10:01        all      5.00     95.00\n\
-            23:50:01        all      6.00     94.00\n\n\
-            00:00:01       proc/s   cswch/s\n\
-            00:10:01         1.00    351.00\n\
-            13:00:01       proc/s   cswch/s\n\
-            23:50:01         1.00    353.00\n";
-        let log = parse(text);
-        assert_eq!(log.moments.len(), 2);
-        assert_eq!(values(&log, "host.context_switches"), [351.0, 353.0]);
-        assert_eq!(values(&log, "host.forks"), [1.0, 1.0]);
-    }
-
-    #[test]
-    fn names_of_devices_may_stand_last_and_guests_are_programs() {
-        let text = "14:12:57          tps     rkB/s     wkB/s     %util DEV\n\
-            14:12:58         1.00      4.00      8.00      2.00 vda\n\
-            14:12:57     CPU    %usr   %nice    %sys  %guest  %gnice   %idle\n\
-            14:12:58     all    1.00    0.00    2.00   50.00    0.00   47.00\n\
-            14:12:57     atmptf/s  estres/s retrans/s isegerr/s   orsts/s\n\
-            14:12:58         0.00      0.00      3.00      0.00      0.00\n\
-            14:12:57       call/s retrans/s    read/s   write/s\n\
-            14:12:58         9.00      9.00      9.00      9.00\n";
-        let log = parse(text);
-        assert_eq!(values(&log, "host.disk[vda].write_bytes"), [8192.0]);
-        assert_eq!(values(&log, "host.cpu.user"), [51.0]);
-        assert_eq!(values(&log, "host.tcp.retransmits"), [3.0]);
-        assert_eq!(log.warnings, []);
-    }
-
-    #[test]
-    fn tables_without_a_series_are_passed_over() {
-        let text = "14:12:57         INTR       all      CPU0\n\
-            14:12:58          sum    194.06    117.82\n\
-            14:12:57     CPU     %usr     %sys    %idle\n\
-            14:12:58     all     1.00     2.00    97.00\n\
-            14:12:57          TTY   rcvin/s   xmtin/s\n\
-            14:12:58            0      0.00      0.00\n";
-        let log = parse(text);
-        assert_eq!(log.warnings, []);
-        assert_eq!(values(&log, "host.cpu.idle"), [97.0]);
-    }
-
-    #[test]
-    fn what_is_none_of_it() {
-        let error = |text| {
-            let log = Log { name: "x", text };
-            read("mpstat", Looks::Mpstat, &log).unwrap_err().to_string()
-        };
-        assert!(error("nothing").contains("no table of mpstat"));
-        let heading = "14:12:57     CPU    %usr   %idle\n";
-        assert!(error(heading).contains("no table in it has a row of figures"));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_is_too_strange(text in "[0-9:. %/a-zCPUADEVM\n-]*", tail in "\\PC*") {
-            let text = format!("{}{text}\n{tail}", include_str!("../../fixtures/sar.txt"));
-            let _ = read("sar", Looks::Sar, &Log { name: "x", text: &text });
-        }
-    }
-}
+mod tests;

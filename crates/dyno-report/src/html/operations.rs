@@ -92,7 +92,9 @@ fn row(page: &mut Page, operation: &OperationSummary) {
     let known = latencies.count > 0;
     let ms = |value: Option<f64>| figures::maybe(value.filter(|_| known), "ms");
     let mut cells = vec![
-        figures::significant(operation.done_per_s),
+        operation
+            .per_s()
+            .map_or_else(|| "–".to_owned(), figures::significant),
         number::thousands(totals.done),
         number::thousands(totals.rolled_back),
         number::thousands(totals.retries),

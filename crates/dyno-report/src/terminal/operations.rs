@@ -45,17 +45,18 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
     };
     for operation in operations {
         let latencies = latencies(operation);
+        let unknown = || "–".to_owned();
         let mut figures = vec![
-            rate(operation.done_per_s),
+            operation.per_s().map_or_else(unknown, rate),
             percent(ended(operation) as f64 / all.max(1) as f64),
         ];
         if latencies.count > 0 {
             figures.push(latency(latencies.mean_ms));
             for (index, _) in &tail {
                 let value = latencies.percentiles.get(*index).and_then(|p| p.value_ms);
-                figures.push(value.map_or_else(|| "–".to_owned(), latency));
+                figures.push(value.map_or_else(unknown, latency));
             }
-            figures.push(latency(latencies.max_ms));
+            figures.push(latencies.longest_ms().map_or_else(unknown, latency));
         }
         figures.truncate(fit);
         let name = &operation.name;

@@ -1,5 +1,6 @@
 //! Checks 23 and 24: warm-up and steady state.
 
+mod logged;
 mod trend;
 
 use dyno_analysis::stalls::{Span, Stalls};
@@ -40,7 +41,8 @@ pub(super) const STEADY_STATE: Check = Check {
            latency of an open loop that is no overload drifts by {2} %. Not checked if nothing \
            of this is found in a run that stood still for {6} % of the time, which `stalls` \
            tells. Else not checked, with the length that would do. Needs {3} whole seconds, 12 \
-           for a step, 30 for dips, {4} for several changes, 600 for swings.",
+           for a step, 30 for dips, {4} for several changes, 600 for swings. Doubt, too, if an \
+           imported log says itself that its load or rate was not steady.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -53,7 +55,7 @@ pub(super) const STEADY_STATE: Check = Check {
         SURE,
         EXCLUDED,
     ],
-    make: steady_state,
+    make: logged::steady_state,
 };
 
 const EARLY: Threshold = Threshold {

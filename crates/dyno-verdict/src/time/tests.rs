@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{Event, EventKind, LOG_UNSTEADY, RunRecord};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
@@ -468,4 +468,24 @@ fn other_load_for_a_while_is_noticed() {
     expect("other-load", NotChecked, |run| {
         drop_series(run, "host.others")
     });
+}
+
+#[test]
+fn a_log_that_says_itself_that_it_was_not_steady_is_doubted() {
+    let mut run = crate::samples::imported();
+    assert_ne!(check_of(&run), Doubt);
+    crate::samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
+    let found = check(&run, "steady-state", Doubt);
+    assert!(
+        found.evidence.contains("1 of 3 users had ended"),
+        "{found:?}"
+    );
+    // A run of Dyno has no such words.
+    let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
+    crate::samples::fact(&mut own, LOG_UNSTEADY, "x");
+    assert_ne!(check_of(&own), Doubt);
+}
+
+fn check_of(run: &RunRecord) -> Outcome {
+    made(run, &Context::default(), "steady-state").outcome
 }

@@ -76,6 +76,7 @@ pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Fol
         transactions(folder, &mut logs, &paths, &mut notes);
     }
     pair(&mut logs, &paths, &mut notes);
+    notes.extend(unread(folder, &logs, &paths));
     Ok(Folder { logs, notes })
 }
 
@@ -329,6 +330,25 @@ fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
             of_kind(logs, &members, option, &files, notes);
         }
     }
+}
+
+/// Files beside the logs that are of a tool which is known by name only.
+fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
+    let taken = |log: &Found| -> Vec<String> {
+        let beside = log.beside.values();
+        log.files().chain(beside).cloned().collect()
+    };
+    let taken: BTreeSet<String> = logs.iter().flat_map(taken).collect();
+    let folders: BTreeSet<&str> = logs.iter().map(|log| split(&log.path).0).collect();
+    let left = paths
+        .iter()
+        .filter(|path| !taken.contains(*path) && folders.contains(split(path).0));
+    let told = left.filter_map(|path| {
+        let text = Text::head(&format!("{folder}/{path}")).ok()?;
+        let looks = Looks::of(&text).filter(|looks| looks.is_unread())?;
+        Some(format!("{path} is {looks}, which is not read"))
+    });
+    told.collect()
 }
 
 /// Whether a file's name has this in it; what is so short that it may be in any word, as a word.

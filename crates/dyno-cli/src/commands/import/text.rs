@@ -27,8 +27,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a file, or standard input where it is `-`. Bytes that are no UTF-8 are replaced:
-    /// figures are ASCII.
+    /// Reads a file, or standard input where it is `-`. See [`dyno_import::decode`] for
+    /// its bytes.
     ///
     /// # Errors
     /// It cannot be read, or is damaged where it is compressed.
@@ -36,7 +36,7 @@ impl Text {
         let name = file.as_ref().to_owned();
         let read = input::read(&name, LOG_BYTES_MAX).and_then(|bytes| plain(bytes, LOG_BYTES_MAX));
         let bytes = read.with_context(|| format!("cannot read {name}"))?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = dyno_import::decode(&bytes);
         let name = if name == "-" {
             "(standard input)".to_owned()
         } else {
@@ -56,7 +56,7 @@ impl Text {
             head_of(&begins, opened)
         });
         let bytes = read.with_context(|| format!("cannot read {file}"))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(dyno_import::decode(&bytes))
     }
 
     /// As the importers take it.

@@ -137,3 +137,19 @@ fn what_is_called_like_a_log_and_is_none_is_damaged() {
         .unwrap();
     assert!(format!("{absent:#}").starts_with("cannot read the folder /nowhere"));
 }
+
+#[test]
+fn what_is_known_by_name_only_is_told() {
+    let dstat = "\"Dstat 0.7.4 CSV output\"\n\"Host:\",\"box\",,,,\"User:\",\"me\"\n";
+    let folder = folder(&[
+        ("a/run.log", LOG),
+        ("a/cpu.csv", dstat),
+        ("a/notes.txt", "x"),
+        ("b/cpu.csv", dstat),
+    ]);
+    let found = find(folder.path().to_str().unwrap(), None, Looks::Sysbench).unwrap();
+    assert_eq!(
+        found.notes,
+        ["a/cpu.csv is a log of dstat, which is not read"]
+    );
+}

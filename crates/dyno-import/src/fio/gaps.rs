@@ -1,0 +1,78 @@
+//! What fio's JSON leaves unknown.
+
+use dyno_core::record::{NotObserved, RunRecord};
+
+use super::Group;
+use super::latency::Merged;
+use crate::gaps::gap;
+
+impl Group<'_> {
+    /// What fio's JSON leaves unknown. Fields of these names hold zero where their type leaves no
+    /// choice.
+    pub(super) fn gaps(
+        &self,
+        all: &Merged,
+        run: &RunRecord,
+        start_known: bool,
+    ) -> Vec<NotObserved> {
+        let mut gaps: Vec<NotObserved> = [
+            ("client", "fio's CPU is told by job, as a fact"),
+            ("server", "there is none"),
+            ("db", "there is none"),
+            ("data", "fio tells no sizes of data"),
+            ("observer", "nothing was observed while the run went on"),
+            (
+                "host",
+                "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+            ),
+            ("errors", "fio tells one error of a job"),
+            ("errors.by_code", "fio tells one error of a job"),
+            ("counters.queries", "fio counts I/Os, not statements"),
+            ("counters.rows", "fio counts I/Os"),
+            (
+                "rand",
+                "the options of the jobs tell the distribution of offsets",
+            ),
+            ("fairness", "jobs of a group are told together"),
+            (
+                "intervals.max_ms",
+                "documents of --status-interval are sums",
+            ),
+            (
+                "intervals.percentiles",
+                "documents of --status-interval are sums",
+            ),
+        ]
+        .iter()
+        .map(|(what, why)| gap(what, why))
+        .collect();
+        let mut add = |missing: bool, what: &str, why: &str| {
+            if missing {
+                gaps.push(gap(what, why));
+            }
+        };
+        let plus = "it takes fio's --output-format=json+";
+        add(all.latencies.is_none(), "service.buckets", plus);
+        add(
+            all.latencies.is_none() && all.summary.percentiles.is_empty(),
+            "service.percentiles",
+            "percentiles of several jobs or directions together take fio's --output-format=json+",
+        );
+        add(
+            run.intervals.is_empty(),
+            "intervals",
+            "fio's JSON is a sum; --status-interval=1 prints one each second",
+        );
+        add(
+            self.is_of_several(),
+            "drive",
+            "fio prints all jobs of the group as one, with the options of one of them",
+        );
+        add(
+            !start_known,
+            "started_unix_s",
+            "the JSON does not tell when this group began",
+        );
+        gaps
+    }
+}

@@ -1,0 +1,378 @@
+//! HammerDB's time profiles: `xtprof` of all virtual users, and `etprof` of one of them.
+
+use std::collections::BTreeMap;
+
+use crate::number;
+
+/// What the transactions of TPROC-C are called; `etprof` lists the script's other procedures, too.
+const TRANSACTIONS: [&str; 5] = ["neword", "payment", "delivery", "slev", "ostat"];
+const US_PER_MS: f64 = 1000.0;
+const MS_PER_S: f64 = 1000.0;
+/// Times have three decimals, and HammerDB takes means of whole microseconds.
+const MEAN_ROOM_MS: f64 = 0.0016;
+/// Times are rounded, each by itself.
+const ROOM_MS: f64 = 0.0011;
+
+/// One stored procedure in a time profile. Times are milliseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Procedure {
+    pub(super) name: String,
+    pub(super) calls: u64,
+    pub(super) min: Option<f64>,
+    pub(super) avg: f64,
+    pub(super) max: Option<f64>,
+    pub(super) total: f64,
+    /// (percent, milliseconds).
+    pub(super) percentiles: Vec<(f64, f64)>,
+    pub(super) deviation: Option<f64>,
+}
+
+impl Procedure {
+    fn named(name: &str) -> Self {
+        Self {
+            name: name.trim().to_ascii_lowercase(),
+            ..Self::default()
+        }
+    }
+
+    /// What cannot be true of its figures.
+    fn contradiction(&self) -> Option<String> {
+        if self.calls > 0 && self.avg <= 0.0 {
+            return Some("its mean is missing".to_owned());
+        }
+        let made = self.avg * self.calls as f64;
+        if (made - self.total).abs() > MEAN_ROOM_MS * self.calls as f64 + ROOM_MS {
+            return Some(format!(
+                "{} calls of {} ms are not {} ms",
+                self.calls, self.avg, self.total
+            ));
+        }
+        let mut ascending = self.percentiles.clone();
+        ascending.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let middle = ascending.into_iter().map(|(_, ms)| ms);
+        let all: Vec<f64> = self.min.into_iter().chain(middle).chain(self.max).collect();
+        let between = [
+            self.min.unwrap_or(0.0),
+            self.avg,
+            self.max.unwrap_or(f64::MAX),
+        ];
+        let falls = |all: &[f64]| all.windows(2).any(|pair| pair[0] > pair[1] + ROOM_MS);
+        (falls(&all) || falls(&between)).then(|| "its times are out of order".to_owned())
+    }
+}
+
+/// Whose times a profile holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Of {
+    /// All virtual users, in HammerDB's summary.
+    #[default]
+    All,
+    /// One virtual user alone.
+    One(String),
+}
+
+/// A time profile, over the ramp-up and the test.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Profile {
+    pub(super) of: Of,
+    /// Over how long, in seconds.
+    pub(super) elapsed_s: Option<f64>,
+    pub(super) procedures: Vec<Procedure>,
+    /// Whether a log has a profile, be it read or not.
+    pub(super) is_there: bool,
+    /// What is wrong with it, and left out.
+    pub(super) said: Vec<String>,
+}
+
+impl Profile {
+    /// Whether it has what is read of it.
+    pub(super) fn is_read(&self) -> bool {
+        !self.procedures.is_empty()
+    }
+}
+
+/// Where in a profile the last line was.
+#[derive(Debug, Default, PartialEq)]
+enum Within {
+    #[default]
+    Nothing,
+    User,
+    Summary,
+    Table,
+}
+
+/// Reads profiles line by line.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    profile: Profile,
+    within: Within,
+    /// The single users' procedures: how many users, and calls of all.
+    users: BTreeMap<String, (u32, u64)>,
+    procedure: String,
+    /// How many users the summary is of.
+    active: Option<u64>,
+}
+
+impl Reader {
+    /// Takes a line, as `user` said it; whether it is one of a profile.
+    pub(super) fn take(&mut self, user: Option<&str>, line: &str) -> bool {
+        if line.starts_with('|') || line.starts_with("+--") {
+            self.table(user, line);
+            return true;
+        }
+        if let Some(rest) = line.strip_prefix(">>>>> SUMMARY OF ") {
+            let elapsed = rest.rsplit_once("ELAPSED TIME :").map(|(_, ms)| ms);
+            let ms = elapsed.and_then(number::leading).map(|(ms, _)| ms);
+            self.active = number::leading_count(rest).map(|(users, _)| users);
+            self.within = Within::Summary;
+            self.profile = Profile {
+                elapsed_s: ms.map(|ms| ms / MS_PER_S),
+                is_there: true,
+                ..Profile::default()
+            };
+            return true;
+        }
+        if line.starts_with(">>>>> VIRTUAL USER ") {
+            self.within = Within::User;
+            self.profile.is_there = true;
+            return true;
+        }
+        if let Some(name) = line.strip_prefix(">>>>> PROC: ") {
+            let procedure = Procedure::named(name);
+            self.procedure.clone_from(&procedure.name);
+            if self.within == Within::Summary {
+                self.profile.procedures.push(procedure);
+            }
+            return true;
+        }
+        let known = line.starts_with("CALLS:") || line.starts_with("P99:");
+        match self.within {
+            Within::Summary if known => {
+                if let Some(procedure) = self.profile.procedures.last_mut() {
+                    figures(procedure, line);
+                }
+            }
+            Within::User if line.starts_with("CALLS:") => {
+                let mut own = Procedure::default();
+                figures(&mut own, line);
+                let (users, calls) = self.users.entry(self.procedure.clone()).or_default();
+                *users += 1;
+                *calls = calls.saturating_add(own.calls);
+            }
+            _ => {}
+        }
+        known
+    }
+
+    /// `|neword | 94996000|54.69%| 6877| 13813| 95569025|`, in microseconds, below the names of the
+    /// columns.
+    fn table(&mut self, user: Option<&str>, line: &str) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if cells.starts_with(&["PROCNAME", "EXCLUSIVETOT"]) {
+            // It is printed more than once; the last one has all.
+            self.within = Within::Table;
+            self.profile = Profile {
+                of: Of::One(user.unwrap_or_default().to_owned()),
+                is_there: true,
+                ..Profile::default()
+            };
+            return;
+        }
+        let [name, total_us, _, calls, avg_us, _] = cells.as_slice() else {
+            return;
+        };
+        let (Some(total_us), Some(calls), Some(avg_us)) = (
+            number::decimal(total_us),
+            number::count(calls),
+            number::decimal(avg_us),
+        ) else {
+            return;
+        };
+        let procedure = Procedure {
+            calls,
+            avg: avg_us / US_PER_MS,
+            total: total_us / US_PER_MS,
+            ..Procedure::named(name)
+        };
+        if self.within == Within::Table && TRANSACTIONS.contains(&procedure.name.as_str()) {
+            self.profile.procedures.push(procedure);
+        }
+    }
+
+    pub(super) fn has_figures(&self) -> bool {
+        self.profile.is_read()
+    }
+
+    /// The profile, without what contradicts itself.
+    pub(super) fn finish(self) -> Profile {
+        let Self {
+            mut profile,
+            users,
+            active,
+            ..
+        } = self;
+        let mut said = Vec::new();
+        let whole = |users: u32| active == Some(u64::from(users));
+        for own in &mut profile.procedures {
+            let parts = users.get(&own.name).filter(|(users, _)| whole(*users));
+            // Where HammerDB stores jobs, too, each user's times are in the summary twice.
+            if let Some((_, calls)) = parts
+                && own.calls == calls.saturating_mul(2)
+            {
+                said.push(format!(
+                    "{}: the summary has {} calls, all virtual users {calls}, which are taken",
+                    own.name, own.calls
+                ));
+                (own.calls, own.total) = (*calls, own.total / 2.0);
+            }
+        }
+        profile.procedures.retain(|own| {
+            let others = users.get(&own.name).filter(|(users, _)| whole(*users));
+            let others = others.filter(|(_, calls)| *calls != own.calls);
+            let parts = others.map(|(_, calls)| {
+                format!(
+                    "the summary has {} calls, all virtual users {calls}",
+                    own.calls
+                )
+            });
+            let wrong = own.contradiction().or(parts);
+            if let Some(why) = &wrong {
+                said.push(format!("{} is left out: {why}", own.name));
+            }
+            wrong.is_none()
+        });
+        profile.said = said;
+        profile
+    }
+}
+
+/// `CALLS: 3427 MIN: 1.730ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, with tabs between, or
+/// nothing where those were lost.
+fn figures(procedure: &mut Procedure, line: &str) {
+    for (at, _) in line.match_indices(':') {
+        let before = &line[..at];
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let letters = digits.trim_end_matches(|c: char| c.is_ascii_uppercase());
+        let label = &before[letters.len()..];
+        let Some((value, unit)) =
+            number::leading(&line[at + 1..]).filter(|(value, _)| *value >= 0.0)
+        else {
+            continue;
+        };
+        let percent = label.strip_prefix('P').and_then(|p| p.parse::<f64>().ok());
+        // A time without its unit may be cut.
+        let ms = unit.starts_with("ms");
+        match label {
+            "CALLS" => procedure.calls = number::leading_count(&line[at + 1..]).map_or(0, |c| c.0),
+            "MIN" if ms => procedure.min = Some(value),
+            "AVG" if ms => procedure.avg = value,
+            "MAX" if ms => procedure.max = Some(value),
+            "TOTAL" if ms => procedure.total = value,
+            // Up to version 5.0 it is printed in clicks, without a unit.
+            "SD" if ms => procedure.deviation = Some(value),
+            _ => procedure
+                .percentiles
+                .extend(percent.filter(|_| ms).map(|percent| (percent, value))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Profile {
+        let mut reader = Reader::default();
+        for line in text.lines() {
+            reader.take(Some("2"), line.trim());
+        }
+        reader.finish()
+    }
+
+    #[test]
+    fn figures_with_tabs_and_without() {
+        let tabs = ">>>>> SUMMARY OF 3 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 90000ms\n\
+            >>>>> PROC: SLEV\n\
+            CALLS: 200\tMIN: 0.500ms\tAVG: 1.250ms\tMAX: 9.000ms\tTOTAL: 250.100ms\n\
+            P99: 8.000ms\tP95: 6.125ms\tP50: 1.000ms\tSD: 612.500\tRATIO: 1.000%\n";
+        let own = Procedure {
+            name: "slev".to_owned(),
+            calls: 200,
+            min: Some(0.5),
+            avg: 1.25,
+            max: Some(9.0),
+            total: 250.1,
+            percentiles: vec![(99.0, 8.0), (95.0, 6.125), (50.0, 1.0)],
+            deviation: None,
+        };
+        let found = read(tabs);
+        assert_eq!(found.procedures.first(), Some(&own));
+        assert_eq!(read(&tabs.replace('\t', "")).procedures, [own]);
+        assert_eq!((found.elapsed_s, found.of), (Some(90.0), Of::All));
+        let unit = read(&tabs.replace("612.500", "0.612ms"));
+        assert_eq!(unit.procedures[0].deviation, Some(0.612));
+        // What cannot be true is left out, with its name.
+        for (from, to, told) in [
+            (
+                "TOTAL: 250.100",
+                "TOTAL: 950.100",
+                "200 calls of 1.25 ms are not 950.1 ms",
+            ),
+            ("P95: 6.125", "P95: 8.125", "out of order"),
+            ("MAX: 9.000", "MAX: 1.100", "out of order"),
+            ("AVG: 1.250ms", "AVG: 1.2", "its mean is missing"),
+        ] {
+            let wrong = read(&tabs.replace(from, to));
+            assert_eq!(wrong.procedures, [], "{to}");
+            assert!(wrong.said[0].contains(told), "{:?}", wrong.said);
+        }
+    }
+
+    #[test]
+    fn calls_are_those_of_all_users() {
+        let user = |number: u32, calls: u32| {
+            format!(
+                ">>>>> VIRTUAL USER {number} : ELAPSED TIME : 9000ms\n>>>>> PROC: OSTAT\n\
+                 CALLS: {calls}\tMIN: 1.000ms\tAVG: 2.000ms\tMAX: 3.000ms\tTOTAL: 1.000ms\n"
+            )
+        };
+        let summary = |calls: u32| {
+            format!(
+                ">>>>> SUMMARY OF 2 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 9000ms\n\
+                 >>>>> PROC: OSTAT\nCALLS: {calls}\tMIN: 1.000ms\tAVG: 2.000ms\tMAX: 3.000ms\t\
+                 TOTAL: {}.000ms\n",
+                calls * 2
+            )
+        };
+        let all = |calls| read(&[user(2, 30), user(3, 20), summary(calls)].concat());
+        assert_eq!((all(50).procedures[0].calls, all(50).said.len()), (50, 0));
+        let twice = all(100);
+        let own = &twice.procedures[0];
+        assert_eq!((own.calls, own.total, twice.said.len()), (50, 100.0, 1));
+        assert_eq!(all(70).procedures, []);
+        // Where a user is missing nothing can be said.
+        assert_eq!(
+            read(&[user(2, 30), summary(70)].concat()).procedures.len(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_profile_of_one_user() {
+        let text = "|PERCENTILES 2026-11-25 10:03:22 to 2026-11-25 10:03:32\n\
+            |slev|MIN-500|P50%-800|P95%-900|P99%-950|MAX-990|SAMPLES-20\n\
+            +-----------------+--------------+------+--------+--------------+--------------+\n\
+            |PROCNAME         |  EXCLUSIVETOT|     %| CALLNUM|    AVGPERCALL|      CUMULTOT|\n\
+            |slev             |       5001500|60.00%|    2000|          2500|       6000000|\n\
+            |gettimestamp     |       3000000|40.00%|   90000|            33|    (*)3000000|\n\
+            |TOPLEVEL         |             0| 0.00%|       1|             0| NOT AVAILABLE|\n";
+        let found = read(text);
+        assert_eq!(found.of, Of::One("2".to_owned()));
+        let [own] = found.procedures.as_slice() else {
+            panic!("one transaction: {found:?}");
+        };
+        assert_eq!((own.name.as_str(), own.calls, own.avg), ("slev", 2000, 2.5));
+        assert_eq!((own.min, own.max, own.total), (None, None, 5001.5));
+        assert!(read("|a|b|\n").procedures.is_empty());
+    }
+}

@@ -1,0 +1,242 @@
+//! What logs of it look like.
+
+use super::*;
+use proptest::prelude::*;
+
+const LOG: &str = "\
+Linux 6.18.44 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)
+
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          24.41    0.00    3.07    0.59    1.71   70.22
+
+Device            r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
+vda             74.72   2705.40    0.70   20.23   2309.35    0.93    0.07   1.82
+
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          78.28    0.00   17.68    0.51    0.00    3.54
+
+Device            r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
+vda             44.00    700.00    0.16    0.00      0.00    0.00    0.01   0.80
+";
+
+fn parse(text: &str) -> HostLog {
+    let log = Log {
+        name: "iostat.log",
+        text,
+    };
+    read(&log, &Options::default()).unwrap()
+}
+
+fn values(log: &HostLog, name: &str) -> Vec<f64> {
+    let series = log.collected.all.iter().find(|values| values.name == name);
+    series.map_or(Vec::new(), |s| s.values.iter().map(|(_, v)| *v).collect())
+}
+
+#[test]
+fn devices_and_shares_by_name() {
+    let log = parse(LOG);
+    assert_eq!(log.moments.len(), 2);
+    assert_eq!(values(&log, "host.cpu.iowait"), [0.59, 0.51]);
+    assert_eq!(
+        values(&log, "host.disk[vda].read_bytes"),
+        [2_770_329.6, 716_800.0]
+    );
+    assert_eq!(values(&log, "host.disk[vda].read_await"), [0.7, 0.16]);
+    assert_eq!(values(&log, "host.disk[vda].queue"), [0.07, 0.01]);
+    assert_eq!(values(&log, "host.disk[vda].utilisation"), [1.82, 0.8]);
+    assert!(log.warnings.is_empty(), "{:?}", log.warnings);
+    let facts: Vec<_> = log.facts.iter().map(|f| f.value.as_str()).collect();
+    assert_eq!(facts, ["6.18.44", "vm", "2"]);
+    let comma: String = LOG
+        .lines()
+        .map(|line| match line.starts_with("Linux") {
+            true => format!("{line}\n"),
+            false => format!("{}\n", line.replace('.', ",")),
+        })
+        .collect();
+    assert_eq!(values(&parse(&comma), "host.cpu.user"), [24.41, 78.28]);
+}
+
+#[test]
+fn old_names_and_times_apart_from_their_day() {
+    let heading = "Device:  rrqm/s wrqm/s   r/s   w/s  rsec/s  wsec/s avgrq-sz avgqu-sz \
+                       await svctm %util";
+    let row = "sda  0.00   1.00  2.00  3.00   16.00   32.00     9.60     0.02  4.00  1.00  0.5";
+    let old = format!(
+        "Linux 2.6.32 (db1) \t11/21/2026 \t_x86_64_\t(8 CPU)\n\n\
+             Time: 01:07:48 PM\n{heading}\n{row}\n\nTime: 01:07:49 PM\n{heading}\n{row}\n"
+    );
+    let log = parse(&old);
+    assert_eq!(log.moments[1].unwrap().seconds, 1_795_266_469.0);
+    assert_eq!(values(&log, "host.disk[sda].read_bytes")[1], 8192.0);
+    assert_eq!(values(&log, "host.disk[sda].queue")[1], 0.02);
+    assert!(log.warnings.is_empty(), "{:?}", log.warnings);
+}
+
+#[test]
+fn damage_is_told_with_its_line() {
+    let cut = &LOG[..LOG.len() - 20];
+    let log = parse(cut);
+    assert_eq!(values(&log, "host.disk[vda].queue"), [0.07]);
+    assert!(
+        log.warnings[0]
+            .to_string()
+            .starts_with("iostat.log:13: the log ends")
+    );
+    let odd = LOG.replace("78.28", "18.28");
+    assert!(parse(&odd).warnings[0].text.contains("40 %"));
+    let unknown = LOG.replace("aqu-sz", "aqu-zz");
+    assert!(parse(&unknown).warnings[0].text.contains("'aqu-zz'"));
+    let log = Log {
+        name: "x",
+        text: "nothing",
+    };
+    let error = read(&log, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("no heading of iostat"));
+}
+
+/// Three reports with a time before each line, blank ones too; the first is since the start.
+fn stamped() -> String {
+    let report = |second: u32, user: f64, kib: f64| {
+        [
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle".to_owned(),
+            format!(
+                "          {user:.2}    0.00    2.00    1.00    0.00   {:.2}",
+                97.0 - user
+            ),
+            String::new(),
+            "Device            r/s     w/s     rkB/s     wkB/s".to_owned(),
+            format!("sdq              0.00    7.00      0.00   {kib:.2}"),
+            String::new(),
+        ]
+        .map(|line| format!("2026-11-25 10:00:{second:02}.500000 {line}\n"))
+        .concat()
+    };
+    [
+        report(0, 60.0, 9999.0),
+        report(1, 11.0, 20.0),
+        report(2, 12.0, 40.0),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_time_before_an_empty_line_is_none_of_a_report() {
+    let text = stamped();
+    for text in [text.clone(), text.replace(".500000 ", ".500000\t")] {
+        let log = parse(&text);
+        let seconds = log.moments.iter().map(|own| own.unwrap().seconds % 60.0);
+        assert_eq!(seconds.collect::<Vec<_>>(), [0.5, 1.5, 2.5]);
+        assert_eq!(values(&log, "host.cpu.user"), [60.0, 11.0, 12.0]);
+        let kib = values(&log, "host.disk[sdq].write_bytes");
+        assert_eq!(kib, [9999.0 * KIB, 20.0 * KIB, 40.0 * KIB]);
+    }
+    // With -t, too, the time that iostat printed is the report's.
+    let both = text.replace(
+        "avg-cpu:",
+        "11/25/26 09:00:07\n2026-11-25 10:00:09.500000 avg-cpu:",
+    );
+    let log = parse(&both);
+    assert_eq!(
+        (log.moments.len(), log.moments[1].unwrap().seconds % 3600.0),
+        (3, 7.0)
+    );
+}
+
+#[test]
+fn moments_of_other_locales() {
+    for moment in ["2026年11月25日 16時59分58秒", "25.11.2026 16.59.58"] {
+        let log = parse(&format!("{moment}\nDevice  w/s  wkB/s\nsdq 1.0 2.0\n"));
+        assert_eq!(
+            log.moments[0].map(|own| own.seconds),
+            Some(1_795_625_998.0),
+            "{moment}"
+        );
+    }
+}
+
+#[test]
+fn pretty_human_and_json_are_the_same() {
+    let pretty = "\
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          24.5%    0.0%    3.0%    0.5%    2.0%   70.0%
+
+     r/s     rkB/s r_await rareq-sz Device
+   75.00      2.5M    0.50    35.0k vdq
+    3.00      0.0k    0.00     0.0k vdr
+
+     w/s     wkB/s w_await wareq-sz Device
+   20.00    512.0k    1.25    25.0k vdq
+
+     f/s f_await  aqu-sz  %util Device
+   11.00    0.04    0.25   2.5% vdq
+
+
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          78.0%    0.0%   17.5%    0.5%    0.0%    4.0%
+
+     r/s     rkB/s r_await rareq-sz Device
+   44.00      1.0M    0.25    16.0k vdq
+";
+    let log = parse(pretty);
+    assert_eq!((log.moments.len(), &log.warnings[..]), (2, &[][..]));
+    assert_eq!(values(&log, "host.cpu.user"), [24.5, 78.0]);
+    let read = [2.5 * MIB, MIB];
+    assert_eq!(values(&log, "host.disk[vdq].read_bytes"), read);
+    assert_eq!(values(&log, "host.disk[vdq].write_await"), [1.25]);
+    assert_eq!(values(&log, "host.disk[vdq].utilisation"), [2.5]);
+    // A table that has no row of it says so; one that may be cut says nothing.
+    assert!(values(&log, "host.disk[vdr].writes").is_empty());
+    assert_eq!(values(&log, "host.disk[vdr].reads"), [3.0]);
+    let json = r#"{"sysstat": {"hosts": [{
+            "nodename": "box", "sysname": "Linux", "release": "6.6.6", "machine": "x86_64",
+            "number-of-cpus": 2, "date": "11/25/26", "statistics": [
+            {"avg-cpu": {"user": 24.5, "nice": 0.0, "system": 3.0, "iowait": 0.5, "steal": 2.0,
+              "idle": 70.0},
+             "disk": [{"disk_device": "vdq", "r/s": 75.0, "rkB/s": 2560.0, "util": 2.5}]},
+            {"avg-cpu": {"user": 78.0, "nice": 0.0, "system": 17.5, "iowait": 0.5, "steal": 0.0,
+              "idle": 4.0},
+             "disk": [{"disk_device": "vdq", "r/s": 44.0, "rkB/s": 1024.0, "util": 1.5}]}
+        ]}]}}"#;
+    let log = parse(json);
+    assert_eq!(values(&log, "host.cpu.user"), [24.5, 78.0]);
+    assert_eq!(values(&log, "host.disk[vdq].read_bytes"), read);
+    assert_eq!(values(&log, "host.disk[vdq].utilisation"), [2.5, 1.5]);
+    assert_eq!((log.facts[0].value.as_str(), log.facts.len()), ("6.6.6", 3));
+    let cut = parse(&json[..json.len() - 70]);
+    assert_eq!(values(&cut, "host.cpu.user"), [24.5, 78.0]);
+    assert_eq!(values(&cut, "host.disk[vdq].read_bytes"), read[..1]);
+    assert!(cut.warnings[0].text.contains("the JSON ends within"));
+}
+
+#[test]
+fn devices_that_lie_over_others_or_are_idle() {
+    let report = |rows: &str| format!("Device  w/s  wkB/s\n{rows}\n");
+    let text = [
+        report("sdq 1.0 10.0\ndm-3 1.0 10.0\nsdr 5.0 50.0\n"),
+        report("sdq 2.0 20.0\ndm-3 2.0 20.0\n"),
+        report("sdq 3.0 30.0\nsdr 7.0 70.0\nsdq4 1.0 1.0\n"),
+        "Device  w/s  wkB/s\nsdq 4.0 40.0".to_owned(),
+    ]
+    .concat();
+    let log = parse(&text);
+    // The last figure may lack its end.
+    assert_eq!(values(&log, "host.disk[sdq].writes"), [1.0, 2.0, 3.0]);
+    assert!(log.warnings[0].text.contains("the log ends within a row"));
+    assert_eq!(values(&log, "host.disk[sdr].writes"), [5.0, 0.0, 7.0]);
+    assert!(values(&log, "host.disk[dm-3].writes").is_empty());
+    assert!(values(&log, "host.disk[sdq4].writes").is_empty());
+    let left_out: Vec<&str> = log.gaps.iter().map(|gap| gap.what.as_str()).collect();
+    assert_eq!(left_out, ["host.disk[dm-3]", "host.disk[sdq4]"]);
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange(
+        text in "(Device|avg-cpu:|Time: |Linux | |[0-9]|\\.|%util|r/s|\n)*", tail in "\\PC*"
+    ) {
+        let whole = format!("{LOG}{text}\n{tail}");
+        let _ = read(&Log { name: "x", text: &whole }, &Options::default());
+        let _ = read(&Log { name: "x", text: &text }, &Options::default());
+    }
+}

@@ -1,0 +1,159 @@
+//! Dates and times of day as the tools of sysstat print them under other locales.
+
+/// What stands between and behind the numbers of dates and times in Chinese, Japanese and Korean.
+const MARKS: [(&str, &str); 13] = [
+    ("年", "-"),
+    ("月", "-"),
+    ("日", " "),
+    ("년 ", "-"),
+    ("월 ", "-"),
+    ("일", " "),
+    ("时", ":"),
+    ("時", ":"),
+    ("시 ", ":"),
+    ("分", ":"),
+    ("분 ", ":"),
+    ("秒", " "),
+    ("초", " "),
+];
+/// The halves of a day, by glibc's locales.
+const MORNING: [&str; 7] = ["AM", "上午", "午前", "오전", "πμ", "पूर्वाह्न", "ص"];
+const AFTERNOON: [&str; 7] = ["PM", "下午", "午後", "오후", "μμ", "अपराह्न", "م"];
+/// A Chinese weekday, without its number.
+const WEEKDAY: &str = "星期";
+/// By how much the years of the Thai calendar are ahead.
+const THAI_YEARS: u32 = 543;
+
+/// A line with its times as `14:12:49`, its dates as `2026-11-25`, and `AM` or `PM`.
+pub(crate) fn plain(line: &str) -> String {
+    if line.is_ascii() {
+        return line.to_owned();
+    }
+    let words: Vec<&str> = line
+        .split(' ')
+        .filter(|word| !word.starts_with(WEEKDAY))
+        .map(|word| match word {
+            word if MORNING.contains(&word) => "AM",
+            word if AFTERNOON.contains(&word) => "PM",
+            word => word,
+        })
+        .collect();
+    let line = words.join(" ");
+    MARKS
+        .iter()
+        .fold(line, |line, (mark, plain)| line.replace(mark, plain))
+}
+
+/// The same of a line with a date, behind which a time may have points, and whose year may be that
+/// of the Thai calendar.
+pub(crate) fn dated(line: &str) -> String {
+    let mut after_date = false;
+    let mut out: Vec<String> = Vec::new();
+    for word in plain(line).split_whitespace() {
+        let told = match word
+            .get(word.len().saturating_sub(4)..)
+            .and_then(|y| y.parse().ok())
+        {
+            Some(year @ 2400..2700) if word.contains(['/', '-', '.']) => {
+                let year: u32 = year;
+                format!("{}{}", &word[..word.len() - 4], year - THAI_YEARS)
+            }
+            _ if after_date => clock(word).unwrap_or_else(|| word.to_owned()),
+            _ => word.to_owned(),
+        };
+        after_date = crate::civil::date(&told).is_some();
+        out.push(told);
+    }
+    out.join(" ")
+}
+
+/// `14:12:49` of a time with points, as in Finnish, or with colons.
+pub(crate) fn clock(word: &str) -> Option<String> {
+    let parts: Vec<&str> = word.split(|c: char| !c.is_ascii_digit()).collect();
+    let mut between = word.chars().filter(|c| !c.is_ascii_digit());
+    let (first, second) = (between.next()?, between.next()?);
+    let known = first == second && matches!(first, ':' | '.' | ',') && between.next().is_none();
+    let digits = |part: &&str| (1..=2).contains(&part.len());
+    (known && parts.len() == 3 && parts.iter().all(digits)).then(|| parts.join(":"))
+}
+
+/// The time of day at the beginning of a row in seconds, and of how many words it is. The words are
+/// those of a plain line: `14:12:49`, `02:12:49 PM`, `PM 02:12:49 CET`.
+pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
+    let half = |at: usize| -> Option<&str> {
+        let word = words.get(at).copied();
+        word.filter(|word| matches!(*word, "AM" | "PM"))
+    };
+    let from = usize::from(half(0).is_some() || words.first().is_some_and(|word| is_zone(word)));
+    let plain = clock(words.get(from)?)?;
+    let mut end = from + 1;
+    let behind = half(end);
+    end += usize::from(behind.is_some());
+    let told = half(0).or(behind);
+    // Where a locale tells the half of the day, it may tell the zone, too.
+    if told.is_some() && from == usize::from(half(0).is_some()) {
+        end += usize::from(words.get(end).is_some_and(|word| is_zone(word)));
+    }
+    let text = format!("1970-01-01 {plain} {}", told.unwrap_or_default());
+    let moment = crate::civil::moment(&text)?;
+    Some((moment.seconds, end))
+}
+
+/// Whether a word is the short name of a zone, and not that of a column.
+fn is_zone(word: &str) -> bool {
+    const COLUMNS: [&str; 8] = ["CPU", "DEV", "IFACE", "INTR", "TTY", "BUS", "FAN", "TEMP"];
+    (3..=5).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_uppercase())
+        && !COLUMNS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_plain() {
+        for (text, plain) in [
+            ("2026年11月25日 16時59分58秒", "2026-11-25 16:59:58"),
+            ("2026年11月25日 16时59分58秒", "2026-11-25 16:59:58"),
+            ("2026년 11월 25일 16시 59분 58초", "2026-11-25 16:59:58"),
+            (
+                "2026年11月25日 星期三 下午 04時59分58秒 HKT",
+                "2026-11-25 PM 04:59:58 HKT",
+            ),
+            ("25.11.2026 16.59.58", "25.11.2026 16:59:58"),
+            ("25/11/2569 16:59:58", "25/11/2026 16:59:58"),
+            ("25/11/2026 04:59:58 μμ", "25/11/2026 04:59:58 PM"),
+            ("11/25/26 04:59:58 PM", "11/25/26 04:59:58 PM"),
+            ("2026-11-25T16:59:58+0100", "2026-11-25T16:59:58+0100"),
+        ] {
+            assert_eq!(dated(text), plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_known() {
+        let found = |text: &str| time_of_day(&text.split_whitespace().collect::<Vec<_>>());
+        for (text, words) in [
+            ("16:59:58 CPU", 1),
+            ("16.59.58 all", 1),
+            ("04:59:58 PM CPU", 2),
+            ("04:59:58 PM DEV", 2),
+            ("04:59:58 PM IST all", 3),
+            ("PM 04:59:58 HKT CPU", 3),
+            ("UTC 04:59:58 PM all", 3),
+        ] {
+            assert_eq!(found(text), Some((61_198.0, words)), "{text}");
+        }
+        for text in [
+            "1,234,567 all",
+            "10.2 all",
+            "Average: all",
+            "a:b:c all",
+            "1:2 all",
+            "",
+        ] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a reader should know about a log.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::text;
+
+/// Something about a log that its reader should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The log's name.
+    pub file: String,
+    /// The line, from 1; `None` if it is about the whole log.
+    pub line: Option<usize>,
+    /// What, in words. Secrets are hidden.
+    pub text: String,
+}
+
+impl Warning {
+    pub(crate) fn new(file: &str, line: Option<usize>, text: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            text,
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.text),
+            None => write!(f, "{}: {}", self.file, self.text),
+        }
+    }
+}
+
+/// Each kind of warning once: of those that say the same about several lines the first one, with
+/// how many there are. Order stays.
+pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
+    let mut kept: Vec<(Warning, usize, Option<usize>)> = Vec::new();
+    let mut known: HashMap<(String, String), usize> = HashMap::new();
+    for warning in all {
+        let key = (warning.file.clone(), kind(&warning.text));
+        let first = known.get(&key).map(|at| &mut kept[*at]);
+        match first {
+            // Several things about one line, or about the whole log, are told each.
+            Some((first, more, last)) if warning.line.is_some() && first.line != warning.line => {
+                *more += 1;
+                *last = warning.line;
+            }
+            _ => {
+                known.entry(key).or_insert(kept.len());
+                kept.push((warning, 0, None));
+            }
+        }
+    }
+    let told = kept.into_iter().map(|(mut warning, more, last)| {
+        if let Some(last) = last {
+            warning.text += &format!(" ({more} more like this, the last in line {last})");
+        }
+        warning
+    });
+    told.collect()
+}
+
+/// What a warning has in common with others: its words without numbers and quotations.
+fn kind(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '`') if !out.ends_with(char::is_alphanumeric) => quote = Some(c),
+            (None, c) => out.push(c),
+        }
+    }
+    text::shape(&out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_given_once_with_a_count() {
+        let odd = |line| Warning::new("x", Some(line), format!("an odd line: 'tps {line}'"));
+        let other = Warning::new("x", Some(9), "another one".to_owned());
+        let whole = Warning::new("x", None, "of 2".to_owned());
+        let all = vec![
+            odd(3),
+            whole.clone(),
+            odd(4),
+            other.clone(),
+            odd(7),
+            whole.clone(),
+        ];
+        let told: Vec<String> = once(all).iter().map(Warning::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "x:3: an odd line: 'tps 3' (2 more like this, the last in line 7)",
+                "x: of 2",
+                "x:9: another one",
+                "x: of 2",
+            ]
+        );
+        // The report's first line stands for all of it.
+        let pair = |percent: u32| Warning::new("x", Some(5), format!("the {percent}th is odd"));
+        assert_eq!(once(vec![pair(95), pair(99)]).len(), 2);
+    }
+}

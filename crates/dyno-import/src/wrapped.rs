@@ -1,0 +1,318 @@
+//! Logs whose lines something else put a prefix before: Docker Compose, a container runtime (CRI),
+//! syslog, `kubectl logs --prefix`, or the `> ` of a quoted text.
+
+use crate::Looks;
+
+/// So many lines decide whether a log is wrapped.
+const LINES_LOOKED_AT: usize = 200;
+/// This share of them must have the prefix.
+const SHARE_MIN: f64 = 0.6;
+/// So many prefixes may stand before one another.
+const LAYERS_MAX: usize = 3;
+/// So many sources of one log are told apart.
+const SOURCES_MAX: usize = 64;
+
+/// A line without its prefix.
+struct Bare<'a> {
+    /// Who wrote it, e.g. a container. Empty if the prefix does not say it.
+    source: &'a str,
+    /// A moment that the importers can read.
+    stamp: Option<&'a str>,
+    rest: &'a str,
+}
+
+/// Takes the prefix off a line; `None` if it has none.
+type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
+
+const KINDS: [Strip; 5] = [cri, compose, kubectl, syslog, quoted];
+
+/// One source's lines. Those of others are blank, so that numbers of lines stay.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Empty if the log has one source only.
+    pub(crate) source: String,
+    pub(crate) text: String,
+}
+
+/// The lines as their programs wrote them; `None` if nothing stands before them. Of several sources
+/// those count that look like a log that is known, if any does.
+pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
+    let mut parts = layer(text)?;
+    for _ in 1..LAYERS_MAX {
+        let mut below = Vec::new();
+        let mut any = false;
+        for part in parts {
+            match layer(&part.text) {
+                Some(more) => {
+                    any = true;
+                    below.extend(more.into_iter().map(|inner| {
+                        Part {
+                            source: format!("{} {}", part.source, inner.source)
+                                .trim()
+                                .to_owned(),
+                            text: inner.text,
+                        }
+                    }));
+                }
+                None => below.push(part),
+            }
+        }
+        parts = below;
+        if !any {
+            break;
+        }
+    }
+    if parts.len() > 1 {
+        let looks = |part: &Part| Looks::of_bare(&part.text).is_some();
+        if parts.iter().any(looks) {
+            parts.retain(looks);
+        }
+    }
+    Some(parts)
+}
+
+/// The parts of a log below one prefix.
+fn layer(text: &str) -> Option<Vec<Part>> {
+    let strip = kind(text)?;
+    // JSON is not read with moments between its lines.
+    let json = |line: &str| strip(line).is_some_and(|bare| bare.rest.trim() == "{");
+    let stamped = !text.lines().take(LINES_LOOKED_AT).any(json);
+    let mut parts: Vec<Part> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let bare = strip(line.trim_end_matches('\r')).unwrap_or(Bare {
+            source: "",
+            stamp: None,
+            rest: line,
+        });
+        // A line without the prefix belongs to what was there before it.
+        let own = parts.iter().position(|part| part.source == bare.source);
+        let prefixed = !std::ptr::eq(bare.rest, line);
+        let at = match own {
+            Some(at) => at,
+            None if !parts.is_empty() && (!prefixed || parts.len() == SOURCES_MAX) => 0,
+            None => {
+                parts.push(Part {
+                    source: bare.source.to_owned(),
+                    text: "\n".repeat(number),
+                });
+                parts.len() - 1
+            }
+        };
+        for (index, part) in parts.iter_mut().enumerate() {
+            if index == at {
+                if let Some(stamp) = bare.stamp.filter(|_| stamped) {
+                    part.text.push_str(stamp);
+                    part.text.push(' ');
+                }
+                part.text.push_str(bare.rest);
+            }
+            part.text.push('\n');
+        }
+    }
+    if !text.ends_with('\n') {
+        parts.iter_mut().for_each(|part| drop(part.text.pop()));
+    }
+    if let [part] = parts.as_mut_slice() {
+        part.source.clear();
+    }
+    Some(parts)
+}
+
+/// The prefix that most lines have.
+fn kind(text: &str) -> Option<Strip> {
+    let lines = text.lines().map(str::trim_end);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty())
+        .take(LINES_LOOKED_AT)
+        .collect();
+    let enough = |count: usize| count >= 2 && count as f64 >= SHARE_MIN * lines.len() as f64;
+    KINDS.into_iter().find(|strip| {
+        let found = lines.iter().filter_map(|line| strip(line));
+        enough(found.count())
+    })
+}
+
+/// `sysbench-1  | [ 1s ] thds: 8 …`
+fn compose(line: &str) -> Option<Bare<'_>> {
+    let (name, rest) = line.split_once('|')?;
+    let source = name.trim_end_matches(' ');
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    // A row of sysbench's histogram begins with a number, and with blanks before it.
+    let letter = source.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && source.contains(|c: char| c.is_ascii_alphabetic());
+    (letter && source.chars().all(fits)).then(|| Bare {
+        source,
+        stamp: None,
+        rest: rest.strip_prefix(' ').unwrap_or(rest),
+    })
+}
+
+/// `2026-11-21T13:07:48.123456789Z stdout F [ 1s ] thds: 8 …`
+fn cri(line: &str) -> Option<Bare<'_>> {
+    let (stamp, rest) = line.split_once(' ')?;
+    let (stream, rest) = rest.split_once(' ')?;
+    let (tag, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let fits = is_iso(stamp) && matches!(stream, "stdout" | "stderr") && matches!(tag, "F" | "P");
+    fits.then_some(Bare {
+        source: "",
+        stamp: Some(stamp),
+        rest,
+    })
+}
+
+/// `[pod/bench-0/sysbench] [ 1s ] thds: 8 …`
+fn kubectl(line: &str) -> Option<Bare<'_>> {
+    let (source, rest) = line.strip_prefix("[pod/")?.split_once(']')?;
+    Some(Bare {
+        source,
+        stamp: None,
+        rest: rest.strip_prefix(' ').unwrap_or(rest),
+    })
+}
+
+/// `Nov 21 13:07:48 host sysbench[4711]: [ 1s ] thds: 8 …`, or with an ISO 8601 moment.
+fn syslog(line: &str) -> Option<Bare<'_>> {
+    let line = match line.strip_prefix('<') {
+        Some(rest) => rest.split_once('>')?.1,
+        None => line,
+    };
+    let (stamp, rest) = match line.split_once(' ') {
+        Some((stamp, rest)) if is_iso(stamp) => (Some(stamp), rest),
+        _ => (None, without_date(line)?),
+    };
+    let (host, rest) = rest.split_once(' ')?;
+    let (tag, rest) = rest.split_once(':')?;
+    // Without a process's number `query mode: simple` would be host, tag and text.
+    let source = tag.split_once('[').filter(|(_, id)| id.ends_with(']'));
+    let source = match (source, stamp) {
+        (Some((source, _)), _) => source,
+        (None, None) => tag,
+        (None, Some(_)) => return None,
+    };
+    let word = |text: &str| !text.is_empty() && !text.contains([' ', ':']);
+    (word(host) && word(source) && (rest.is_empty() || rest.starts_with(' '))).then(|| Bare {
+        source,
+        stamp,
+        rest: rest.strip_prefix(' ').unwrap_or(rest),
+    })
+}
+
+/// What follows `Nov 21 13:07:48 `, which has no year and is not read.
+fn without_date(line: &str) -> Option<&str> {
+    let (date, rest) = line.split_at_checked(16)?;
+    let shape = |c: u8| match c {
+        b'0'..=b'9' => b'0',
+        b'A'..=b'Z' => b'A',
+        b'a'..=b'z' => b'a',
+        other => other,
+    };
+    let shape: Vec<u8> = date.bytes().map(shape).collect();
+    let fits = [&b"Aaa 00 00:00:00 "[..], b"Aaa  0 00:00:00 "].contains(&&shape[..]);
+    fits.then_some(rest)
+}
+
+/// `> [ 1s ] thds: 8 …`
+fn quoted(line: &str) -> Option<Bare<'_>> {
+    let rest = line.strip_prefix('>')?;
+    (rest.is_empty() || rest.starts_with([' ', '>'])).then(|| Bare {
+        source: "",
+        stamp: None,
+        rest: rest.strip_prefix(' ').unwrap_or(rest),
+    })
+}
+
+fn is_iso(word: &str) -> bool {
+    word.len() >= 19
+        && word.as_bytes()[10] == b'T'
+        && word.as_bytes()[4] == b'-'
+        && crate::civil::moment(word).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LINES: [&str; 3] = [
+        "Threads started!",
+        "[ 1s ] thds: 2 tps: 7.00",
+        "[ 2s ] tps: 8.00",
+    ];
+
+    /// The one part of these lines with a prefix each.
+    fn with(prefix: &str) -> String {
+        let text: String = LINES
+            .iter()
+            .map(|line| format!("{prefix}{line}\n"))
+            .collect();
+        let mut parts = unwrapped(&text).unwrap_or_else(|| panic!("{prefix}"));
+        assert_eq!(parts.len(), 1, "{prefix}");
+        parts.remove(0).text
+    }
+
+    #[test]
+    fn every_prefix_goes() {
+        let plain = LINES.map(|line| format!("{line}\n")).concat();
+        for prefix in [
+            "bench-1  | ",
+            "[pod/bench-0/sysbench] ",
+            "Nov 21 13:07:48 db7 sysbench[4711]: ",
+            "<30>Nov  1 13:07:48 db7 sysbench: ",
+            "> ",
+            ">> ",
+            "> bench-1 | ",
+        ] {
+            assert_eq!(with(prefix), plain, "{prefix}");
+        }
+        for prefix in [
+            "2026-11-21T13:07:48.123456789Z stdout F ",
+            "2026-11-21T13:07:48.123456+01:00 db7 sysbench[4711]: ",
+        ] {
+            let (stamp, _) = prefix.split_once(' ').unwrap();
+            let stamped = LINES.map(|line| format!("{stamp} {line}\n")).concat();
+            assert_eq!(with(prefix), stamped, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn containers_are_told_apart() {
+        let text = "a-1 | Threads started!\ndb-1 | ready for connections\n\
+                    b-1 | Threads started!\na-1 | [ 1s ] tps: 7.00\n";
+        let parts = unwrapped(text).unwrap();
+        let told: Vec<(&str, &str)> = (parts.iter())
+            .map(|part| (part.source.as_str(), part.text.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a-1", "Threads started!\n\n\n[ 1s ] tps: 7.00\n"),
+                ("b-1", "\n\nThreads started!\n\n"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_no_prefix_stays() {
+        for text in [
+            "",
+            "       0.053 |**** 54\n       0.054 |** 12\n",
+            "| a | b |\n|---|---|\n| 1 | 2 |\n",
+            "2026-11-21T13:07:48 query mode: simple\n2026-11-21T13:07:48 scaling factor: 1\n",
+            "progress: 1.0 s, 85.0 tps\nprogress: 2.0 s, 85.0 tps\n",
+            "12:00:01 CPU %usr\n12:00:02 all 1.0\n",
+        ] {
+            assert_eq!(unwrapped(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "(([a>|:\\[\\]<] ?){0,9}\\PC{0,9}\n){0,9}") {
+            if let Some(parts) = unwrapped(&text) {
+                for part in parts {
+                    prop_assert_eq!(part.text.lines().count(), text.lines().count());
+                }
+            }
+        }
+    }
+}
