@@ -95,7 +95,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 }
 
 /// Which tables of a data set are there.
-fn tables(prepare: &Vec<String>) -> Result<TablesThere> {
+fn tables(prepare: &[String]) -> Result<TablesThere> {
     let kept = Arc::new(Mutex::new(None));
     let within = Within {
         tables: Some(Arc::clone(&kept)),
