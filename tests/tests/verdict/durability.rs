@@ -33,6 +33,24 @@ function event()
 end
 "#;
 
+/// Commits as a participant of distributed transactions.
+const DISTRIBUTED: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   count = 0
+end
+function event()
+   count = count + 1
+   local id = string.format("'%d-%d'", sysbench.tid, count)
+   con:query("XA START " .. id)
+   con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. (1 + sysbench.tid * 250 +
+      sysbench.rand.uniform(1, 200)))
+   con:query("XA END " .. id)
+   con:query("XA PREPARE " .. id)
+   con:query("XA COMMIT " .. id)
+end
+"#;
+
 fn class(run: &Judged) -> String {
     let evidence = run.finding("durability")["evidence"].as_str().unwrap();
     evidence.to_lowercase()
@@ -153,6 +171,15 @@ fn work_that_is_never_committed_is_told() {
         "2 of 2 sessions ended within a transaction",
     );
     server.execute(None, "SET GLOBAL autocommit = 0");
+    let distributed = folder.path().join("distributed.lua");
+    fs::write(&distributed, DISTRIBUTED).unwrap();
+    let distributed = format!("{} --target {url} -c 2 {RUN}", distributed.display());
+    let distributed = judged(&distributed);
+    assert!(
+        class(&distributed).starts_with("each commit durable"),
+        "{}",
+        distributed.told()
+    );
     // Transactions that end with COMMIT do not need it.
     let committed = "oltp_write_only --table-size 500 -c 2";
     let committed = judged(&format!("{committed} --target {url} {RUN}"));

@@ -1,0 +1,205 @@
+//! The class of durability that Dyno prints, against what a server really loses: each server is
+//! killed under load, started again, and asked for what it had acknowledged. The tests' output has
+//! the table of docs/durability.md:
+//!
+//!     cargo test -p dyno-tests --features servers --test verdict matrix -- --nocapture
+
+mod ledger;
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use std::thread;
+
+use dyno_tests::PrivateServer;
+
+use crate::common::{Judged, alone, judge, url};
+use ledger::{Acknowledged, Client};
+
+/// The script that Dyno runs on the table of acknowledged rows.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
+const DURABLE: &str = "each commit durable";
+const STATEMENT: &str = "each statement durable, without transactions";
+const LAST_SECOND: &str = "last second lost on os crash";
+const LAST_COMMITS: &str = "last commits lost on os crash";
+const PROCESS: &str = "lost on process crash";
+const EMPTIED: &str = "tables emptied by a crash";
+const DAMAGED: &str = "may be damaged";
+
+/// A server's settings, and the class that Dyno must print for them.
+struct Case {
+    /// As the table names them.
+    setting: String,
+    /// What the administrator does first.
+    first: Vec<String>,
+    /// What makes the table `ledger`.
+    table: String,
+    /// What the administrator sets then.
+    set: Vec<String>,
+    /// What each session sets first.
+    session: String,
+    class: &'static str,
+    left: Left,
+}
+
+/// What is left of what was acknowledged, when the process alone is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Left {
+    /// All of it.
+    Everything,
+    /// Not all.
+    NotAll,
+    /// No row.
+    Nothing,
+    /// The server does not start again.
+    NoServer,
+    /// That depends on the moment.
+    Either,
+}
+
+impl Case {
+    fn new(setting: &str, class: &'static str, left: Left) -> Self {
+        Self {
+            setting: setting.to_owned(),
+            first: Vec::new(),
+            table: "CREATE TABLE ledger (id BIGINT PRIMARY KEY, v INT)".to_owned(),
+            set: Vec::new(),
+            session: String::new(),
+            class,
+            left,
+        }
+    }
+
+    /// With options of the table.
+    fn table(mut self, options: &str) -> Self {
+        self.table = format!("{} {options}", self.table);
+        self
+    }
+
+    fn first(mut self, sql: &str) -> Self {
+        self.first.push(sql.to_owned());
+        self
+    }
+
+    fn set(mut self, sql: &str) -> Self {
+        self.set.push(sql.to_owned());
+        self
+    }
+
+    fn session(mut self, sql: &str) -> Self {
+        sql.clone_into(&mut self.session);
+        self
+    }
+}
+
+/// A row of the table.
+struct Row {
+    server: String,
+    setting: String,
+    class: String,
+    acknowledged: usize,
+    lost: Option<usize>,
+    wrong: Option<String>,
+}
+
+#[test]
+fn a_killed_server_keeps_what_its_class_promises() {
+    let _turn = alone();
+    let groups: &[fn() -> Vec<Row>] = &[
+        mysql::mariadb,
+        mysql::rocksdb,
+        mysql::mysql,
+        postgres::installed,
+        postgres::preloaded,
+        postgres::newest,
+        sqlite::modes,
+    ];
+    let rows: Vec<Row> = thread::scope(|scope| {
+        let groups: Vec<_> = groups.iter().map(|group| scope.spawn(group)).collect();
+        let rows = groups.into_iter().map(|group| group.join());
+        rows.flat_map(|rows| rows.unwrap_or_else(|_| panic!("a server of the matrix failed")))
+            .collect()
+    });
+    eprintln!("| Server | Setting | Class | Acknowledged | Lost |");
+    eprintln!("|---|---|---|---:|---:|");
+    for row in &rows {
+        let lost = match row.lost {
+            Some(lost) => lost.to_string(),
+            None => "does not start".to_owned(),
+        };
+        eprintln!(
+            "| {} | {} | {} | {} | {lost} |",
+            row.server, row.setting, row.class, row.acknowledged
+        );
+    }
+    let wrong: Vec<&String> = rows.iter().filter_map(|row| row.wrong.as_ref()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Asks Dyno for its class, on a table of its own, kills the server under load, and looks for what it acknowledged.
+fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
+    let server = private.server();
+    for sql in &case.first {
+        server.execute(None, sql);
+    }
+    server.execute(Some("verdict"), "DROP TABLE IF EXISTS ledger");
+    server.execute(Some("verdict"), &case.table);
+    for sql in &case.set {
+        server.execute(None, sql);
+    }
+    let line = format!(
+        "{SCRIPT} --target {} -c 2 -t 3s --warmup 0",
+        url(&server, "verdict")
+    );
+    let run = judge(
+        &line,
+        None,
+        |command| {
+            command.arg(format!("--session_sql={}", case.session));
+        },
+        |_| {},
+    );
+    let clients = Client::connect(&server, &case.session);
+    let acknowledged = ledger::until_killed(clients, || private.kill().unwrap());
+    let lost = match private.start_again() {
+        Ok(()) => Some(acknowledged.lost(&server)),
+        Err(_) => None,
+    };
+    row(version, case, &run, &acknowledged, lost)
+}
+
+fn row(
+    version: &str,
+    case: &Case,
+    run: &Judged,
+    acknowledged: &Acknowledged,
+    lost: Option<usize>,
+) -> Row {
+    let evidence = run.finding("durability")["evidence"].as_str().unwrap();
+    let class = evidence.split(": ").next().unwrap_or_default();
+    let class = class.split(" because ").next().unwrap_or_default();
+    let class = class.trim_end_matches('.').to_lowercase();
+    let all = acknowledged.count();
+    let is_left = match case.left {
+        Left::Everything => lost == Some(0),
+        Left::NotAll => lost.is_some_and(|lost| lost > 0),
+        Left::Nothing => lost == Some(all),
+        Left::NoServer => lost.is_none(),
+        Left::Either => true,
+    };
+    let is_right = class == case.class && is_left && all > 0;
+    let wrong = (!is_right).then(|| {
+        format!(
+            "{version}, {}: '{}' expected, {all} acknowledged, {lost:?} lost: {evidence}",
+            case.setting, case.class
+        )
+    });
+    Row {
+        server: version.to_owned(),
+        setting: case.setting.clone(),
+        class,
+        acknowledged: all,
+        lost,
+        wrong,
+    }
+}
