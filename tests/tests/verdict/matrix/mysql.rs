@@ -80,7 +80,7 @@ pub fn mysql() -> Vec<Row> {
     let cases = [
         flush(1, DURABLE, Left::Everything),
         flush(2, LAST_SECOND, Left::Everything),
-        flush(0, PROCESS, Left::Either),
+        flush(0, PROCESS, Left::NotAll),
         // The last one: there is no server after it.
         Case::new(&format!("`{redo}`"), DAMAGED, Left::NoServer).set(redo),
     ];
