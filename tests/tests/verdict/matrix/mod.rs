@@ -11,6 +11,7 @@ mod sqlite;
 
 use std::thread;
 
+use dyno_core::finding::DurabilityClass;
 use dyno_tests::{PrivateServer, Server};
 
 use crate::common::{Judged, alone, judge, url};
@@ -20,13 +21,6 @@ use ledger::{Acknowledged, Client};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
 /// So often a server that may lose something is killed until it does.
 const ATTEMPTS: usize = 4;
-const DURABLE: &str = "each commit durable";
-const STATEMENT: &str = "each statement durable, without transactions";
-const LAST_SECOND: &str = "last second lost on OS crash";
-const LAST_COMMITS: &str = "last commits lost on OS crash";
-const PROCESS: &str = "lost on process crash";
-const EMPTIED: &str = "tables emptied by a crash";
-const DAMAGED: &str = "may be damaged";
 
 /// A server's settings, and the class that Dyno must print for them.
 struct Case {
@@ -40,7 +34,7 @@ struct Case {
     set: Vec<String>,
     /// What each session sets first.
     session: String,
-    class: &'static str,
+    class: DurabilityClass,
     left: Left,
 }
 
@@ -60,7 +54,7 @@ enum Left {
 }
 
 impl Case {
-    fn new(setting: &str, class: &'static str, left: Left) -> Self {
+    fn new(setting: &str, class: DurabilityClass, left: Left) -> Self {
         Self {
             setting: setting.to_owned(),
             first: Vec::new(),
@@ -98,7 +92,7 @@ impl Case {
 struct Row {
     server: String,
     setting: String,
-    class: &'static str,
+    class: DurabilityClass,
     acknowledged: usize,
     lost: Option<usize>,
     wrong: Option<String>,
@@ -131,7 +125,10 @@ fn a_killed_server_keeps_what_its_class_promises() {
         };
         eprintln!(
             "| {} | {} | {} | {} | {lost} |",
-            row.server, row.setting, row.class, row.acknowledged
+            row.server,
+            row.setting,
+            row.class.name(),
+            row.acknowledged
         );
     }
     let wrong: Vec<&String> = rows.iter().filter_map(|row| row.wrong.as_ref()).collect();
@@ -192,10 +189,9 @@ fn row(
     acknowledged: &Acknowledged,
     lost: Option<usize>,
 ) -> Row {
-    let evidence = run.finding("durability")["evidence"].as_str().unwrap();
-    let class = evidence.split(": ").next().unwrap_or_default();
-    let class = class.split(" because ").next().unwrap_or_default();
-    let class = class.trim_end_matches('.');
+    let finding = run.finding("durability");
+    let class = finding["durability"]["class"].clone();
+    let class: DurabilityClass = serde_json::from_value(class).unwrap();
     let all = acknowledged.count();
     let is_left = match case.left {
         Left::Everything => lost == Some(0),
@@ -204,17 +200,17 @@ fn row(
         Left::NoServer => lost.is_none(),
         Left::Either => true,
     };
-    let is_right = class.eq_ignore_ascii_case(case.class) && is_left && all > 0;
+    let is_right = class == case.class && is_left && all > 0;
     let wrong = (!is_right).then(|| {
         format!(
-            "{version}, {}: '{}' expected, {all} acknowledged, {lost:?} lost: {evidence}",
+            "{version}, {}: {:?} expected, {all} acknowledged, {lost:?} lost: {finding}",
             case.setting, case.class
         )
     });
     Row {
         server: version.to_owned(),
         setting: case.setting.clone(),
-        class: case.class,
+        class,
         acknowledged: all,
         lost,
         wrong,

@@ -3,9 +3,12 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
+use dyno_core::finding::DurabilityClass::{
+    self, Damaged, Durable, Emptied, LastSecond, Process, Statement,
+};
 use dyno_tests::{Kind, start_private_server_with};
 
-use super::{Case, DAMAGED, DURABLE, EMPTIED, LAST_SECOND, Left, PROCESS, Row, STATEMENT, prove};
+use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
 /// Proves one case after the other on one server.
@@ -21,7 +24,7 @@ fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
 }
 
 /// InnoDB's tables with a value of the setting that decides.
-fn flush(value: u32, class: &'static str, left: Left) -> Case {
+fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
     let name = "innodb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
     Case::new(&format!("`{name} = {value}`"), class, left).set(&set)
@@ -33,21 +36,21 @@ pub fn mariadb() -> Vec<Row> {
     let elsewhere = format!("DATA DIRECTORY='{}'", folder.path().display());
     let aria = "ENGINE=Aria TRANSACTIONAL=1";
     let cases = [
-        flush(1, DURABLE, Left::Everything),
-        flush(2, LAST_SECOND, Left::Everything),
-        flush(0, PROCESS, Left::NotAll),
-        Case::new("`DATA DIRECTORY` on tmpfs", DAMAGED, Left::Everything)
+        flush(1, Durable, Left::Everything),
+        flush(2, LastSecond, Left::Everything),
+        flush(0, Process, Left::NotAll),
+        Case::new("`DATA DIRECTORY` on tmpfs", Damaged, Left::Everything)
             .set("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
             .table(&elsewhere),
-        Case::new("Aria", STATEMENT, Left::Everything).table(aria),
-        Case::new("MyISAM", DAMAGED, Left::Either).table("ENGINE=MyISAM"),
-        Case::new("MEMORY", EMPTIED, Left::Nothing).table("ENGINE=MEMORY"),
+        Case::new("Aria", Statement, Left::Everything).table(aria),
+        Case::new("MyISAM", Damaged, Left::Either).table("ENGINE=MyISAM"),
+        Case::new("MEMORY", Emptied, Left::Nothing).table("ENGINE=MEMORY"),
     ];
     all(Kind::Mariadb, &[], &cases)
 }
 
 /// MyRocks' tables with a value of its setting.
-fn rocks(value: u32, and: &str, class: &'static str, left: Left) -> Case {
+fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
     let name = "rocksdb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
     let setting = format!("MyRocks, `{name} = {value}`{and}");
@@ -58,16 +61,16 @@ fn rocks(value: u32, and: &str, class: &'static str, left: Left) -> Case {
 pub fn rocksdb() -> Vec<Row> {
     let plugin = "--plugin-load-add=ha_rocksdb.so";
     let cases = [
-        rocks(1, "", DURABLE, Left::Everything),
-        rocks(2, "", PROCESS, Left::NotAll),
-        rocks(0, "", PROCESS, Left::NotAll),
+        rocks(1, "", Durable, Left::Everything),
+        rocks(2, "", Process, Left::NotAll),
+        rocks(0, "", Process, Left::NotAll),
     ];
     let mut rows = all(Kind::Mariadb, &[plugin], &cases);
     let written = "`rocksdb_manual_wal_flush = OFF`";
     let without = format!(", {written}, sessions with `rocksdb_write_disable_wal = 1`");
     let cases = [
-        rocks(2, &format!(", {written}"), LAST_SECOND, Left::Everything),
-        rocks(2, &without, PROCESS, Left::NotAll)
+        rocks(2, &format!(", {written}"), LastSecond, Left::Everything),
+        rocks(2, &without, Process, Left::NotAll)
             .session("SET SESSION rocksdb_write_disable_wal = 1"),
     ];
     let arguments = [plugin, "--rocksdb-manual-wal-flush=OFF"];
@@ -78,11 +81,11 @@ pub fn rocksdb() -> Vec<Row> {
 pub fn mysql() -> Vec<Row> {
     let redo = "ALTER INSTANCE DISABLE INNODB REDO_LOG";
     let cases = [
-        flush(1, DURABLE, Left::Everything),
-        flush(2, LAST_SECOND, Left::Everything),
-        flush(0, PROCESS, Left::NotAll),
+        flush(1, Durable, Left::Everything),
+        flush(2, LastSecond, Left::Everything),
+        flush(0, Process, Left::NotAll),
         // The last one: there is no server after it.
-        Case::new(&format!("`{redo}`"), DAMAGED, Left::NoServer).set(redo),
+        Case::new(&format!("`{redo}`"), Damaged, Left::NoServer).set(redo),
     ];
     all(Kind::Mysql, &[], &cases)
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use dyno_core::finding::DurabilityClass::{Damaged, Durable, Emptied, Process};
 use dyno_tests::private::start_private_server_of;
 use dyno_tests::server::variable;
 use dyno_tests::{Kind, PrivateServer, start_private_server};
 use xtask::servers::programs::{give_to_servers, library};
 
-use super::{Case, DAMAGED, DURABLE, EMPTIED, Left, PROCESS, Row, prove};
+use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
 /// Proves one case after the other on one server.
@@ -24,11 +25,11 @@ fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
 /// What each version must keep or lose.
 fn usual() -> Vec<Case> {
     let session = "sessions with `synchronous_commit = off`";
-    let mut unlogged = Case::new("UNLOGGED", EMPTIED, Left::Nothing);
+    let mut unlogged = Case::new("UNLOGGED", Emptied, Left::Nothing);
     unlogged.table = unlogged.table.replace("TABLE", "UNLOGGED TABLE");
     vec![
-        Case::new("default", DURABLE, Left::Everything),
-        Case::new(session, PROCESS, Left::NotAll).session("SET synchronous_commit = off"),
+        Case::new("default", Durable, Left::Everything),
+        Case::new(session, Process, Left::NotAll).session("SET synchronous_commit = off"),
         unlogged,
     ]
 }
@@ -42,12 +43,12 @@ pub fn installed() -> Vec<Row> {
     );
     let mut cases = usual();
     cases.push(
-        Case::new("tablespace on tmpfs", DAMAGED, Left::Everything)
+        Case::new("tablespace on tmpfs", Damaged, Left::Everything)
             .first(&make)
             .table("TABLESPACE fleeting"),
     );
     cases.push(
-        Case::new("`fsync = off`", DAMAGED, Left::Everything)
+        Case::new("`fsync = off`", Damaged, Left::Everything)
             .set("ALTER SYSTEM SET fsync = off")
             .set("SELECT pg_reload_conf()"),
     );
@@ -59,7 +60,7 @@ pub fn preloaded() -> Vec<Row> {
     let library = library("libeatmydata.so").unwrap();
     let environment = [("LD_PRELOAD", library.to_str().unwrap())];
     let private = start_private_server_of(Kind::Postgres, None, &environment);
-    let case = Case::new("default", DAMAGED, Left::Everything);
+    let case = Case::new("default", Damaged, Left::Everything);
     all(private, " under libeatmydata", &[case])
 }
 

@@ -4,37 +4,38 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use dyno_core::finding::DurabilityClass::{self, Damaged, Durable, LastCommits};
 use rusqlite::Connection;
 
 use super::ledger::Acknowledged;
-use super::{Case, DAMAGED, DURABLE, LAST_COMMITS, Left, Row, SCRIPT, row};
+use super::{Case, Left, Row, SCRIPT, row};
 use crate::common::judged;
 
 const LOAD: Duration = Duration::from_millis(500);
 
-const MODES: [(&str, &str, &str); 9] = [
-    ("wal", "full", DURABLE),
-    ("wal", "normal", LAST_COMMITS),
-    ("wal", "off", DAMAGED),
-    ("truncate", "full", DURABLE),
-    ("persist", "full", DURABLE),
-    ("delete", "extra", DURABLE),
-    ("delete", "full", LAST_COMMITS),
-    ("memory", "full", DAMAGED),
-    ("off", "full", DAMAGED),
+const MODES: [(&str, &str, DurabilityClass); 9] = [
+    ("wal", "full", Durable),
+    ("wal", "normal", LastCommits),
+    ("wal", "off", Damaged),
+    ("truncate", "full", Durable),
+    ("persist", "full", Durable),
+    ("delete", "extra", Durable),
+    ("delete", "full", LastCommits),
+    ("memory", "full", Damaged),
+    ("off", "full", Damaged),
 ];
 
 pub fn modes() -> Vec<Row> {
     let version = format!("SQLite {}", rusqlite::version());
     MODES
         .iter()
-        .map(|(journal, synchronous, class)| prove(&version, journal, synchronous, class))
+        .map(|(journal, synchronous, class)| prove(&version, journal, synchronous, *class))
         .collect()
 }
 
-fn prove(version: &str, journal: &str, synchronous: &str, class: &'static str) -> Row {
+fn prove(version: &str, journal: &str, synchronous: &str, class: DurabilityClass) -> Row {
     let left = match class {
-        DAMAGED if journal != "wal" => Left::Either,
+        Damaged if journal != "wal" => Left::Either,
         _ => Left::Everything,
     };
     let setting = format!("`journal_mode = {journal}`, `synchronous = {synchronous}`");
