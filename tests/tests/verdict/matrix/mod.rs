@@ -9,6 +9,7 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
+use std::process::Command;
 use std::thread;
 
 use dyno_core::finding::DurabilityClass;
@@ -147,7 +148,10 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
         url(&server, "verdict")
     );
     let session = format!("--session_sql={}", case.session);
-    let run = judge(&line, None, |command| drop(command.arg(session)), |_| {});
+    let begin = |command: &mut Command| {
+        command.arg(session);
+    };
+    let run = judge(&line, None, begin, |_| {});
     let (mut acknowledged, mut lost) = kill(private, case);
     for _ in 1..ATTEMPTS {
         // A server that is killed just after it has written what it keeps in memory loses nothing.
