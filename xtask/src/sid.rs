@@ -1,5 +1,6 @@
-//! MySQL, which Debian ships only in its unstable suite, and the newest PostgreSQL: unpacked into a tree of its own, together
-//! with every library it needs, libc included. The machine's package database is not touched.
+//! MySQL, which Debian ships only in its unstable suite, and the newest PostgreSQL: unpacked into a
+//! tree of their own, together with every library they need, libc included. The machine's package
+//! database is not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};

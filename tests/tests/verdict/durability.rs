@@ -1,6 +1,7 @@
 //! What settings promise and tables, disks and scripts do not keep.
 
 use std::fs;
+use std::path::Path;
 
 use dyno_tests::Kind;
 
@@ -171,15 +172,7 @@ fn work_that_is_never_committed_is_told() {
         "2 of 2 sessions ended within a transaction",
     );
     server.execute(None, "SET GLOBAL autocommit = 0");
-    let distributed = folder.path().join("distributed.lua");
-    fs::write(&distributed, DISTRIBUTED).unwrap();
-    let distributed = format!("{} --target {url} -c 2 {RUN}", distributed.display());
-    let distributed = judged(&distributed);
-    assert!(
-        class(&distributed).starts_with("each commit durable"),
-        "{}",
-        distributed.told()
-    );
+    commits_as_a_participant(&url, folder.path());
     // Transactions that end with COMMIT do not need it.
     let committed = "oltp_write_only --table-size 500 -c 2";
     let committed = judged(&format!("{committed} --target {url} {RUN}"));
@@ -208,4 +201,16 @@ fn work_that_is_never_committed_is_told() {
     );
     let kept = judged(&format!("{TABLE} --target {url} {RUN}"));
     kept.passed("durability");
+}
+
+/// `XA COMMIT` commits, whatever autocommit is.
+fn commits_as_a_participant(url: &str, folder: &Path) {
+    let script = folder.join("distributed.lua");
+    fs::write(&script, DISTRIBUTED).unwrap();
+    let run = judged(&format!("{} --target {url} -c 2 {RUN}", script.display()));
+    assert!(
+        class(&run).starts_with("each commit durable"),
+        "{}",
+        run.told()
+    );
 }

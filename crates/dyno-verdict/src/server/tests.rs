@@ -182,6 +182,14 @@ fn each_setting_has_its_class() {
     );
     let settings = [("journal_mode", "wal"), ("synchronous", "1")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
+}
+
+#[test]
+fn some_settings_decide_only_together() {
+    let class = |settings: &[(&str, &'static str)]| {
+        let value = |name: &str| settings.iter().find(|s| s.0 == name).map(|s| s.1);
+        Promise::read(value, |_| true).map(|promise| promise.class)
+    };
     let sqlite = |journal, synchronous| {
         class(&[("journal_mode", journal), ("synchronous", synchronous)]).unwrap()
     };
@@ -214,7 +222,7 @@ fn each_setting_has_its_class() {
     }
     let no_log = class(&[("rocksdb_write_disable_wal", "ON")]);
     assert_eq!(no_log, Some(Class::Process));
-    let no_redo = class(&[(flush, "1"), ("innodb_redo_log_enabled", "OFF")]);
+    let no_redo = class(&[("innodb_redo_log_enabled", "OFF")]);
     assert_eq!(no_redo, Some(Class::Damaged));
     let soft = class(&[("aria_group_commit", "soft")]);
     assert_eq!(soft, Some(Class::LastCommits));

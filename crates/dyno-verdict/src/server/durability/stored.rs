@@ -43,8 +43,8 @@ const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Whose lower layers are not known.
 const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 
-/// A directory: the beginning of its facts, what a crash of the host costs when it is in memory, what
-/// it holds, and the engine whose tables alone it concerns.
+/// A directory: the beginning of its facts, what a crash of the host costs when it is in memory,
+/// what it holds, and the engine whose tables alone it concerns.
 type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
 const DIRECTORIES: [Directory; 10] = [
