@@ -1,9 +1,10 @@
 //! Throw-away servers that a test starts for itself, to stop, kill and configure them.
 
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 
 use tempfile::TempDir;
-use xtask::servers::{Kind, Options, Server as Process, initialize};
+use xtask::servers::{Kind, Options, Server as Process, initialize_with};
 
 use crate::Server;
 
@@ -28,7 +29,31 @@ pub fn start_private_server(kind: Kind) -> PrivateServer {
 /// # Panics
 /// The server is not installed or does not start: with the end of its log.
 pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServer {
-    start(kind, arguments, None)
+    let options = Options {
+        arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+        ..Options::default()
+    };
+    start(kind, None, options)
+}
+
+/// Starts a server of the test's own from the programs in a folder, with variables in its
+/// environment.
+///
+/// # Panics
+/// The server is not there or does not start: with the end of its log.
+pub fn start_private_server_of(
+    kind: Kind,
+    programs: Option<&Path>,
+    environment: &[(&str, &str)],
+) -> PrivateServer {
+    let variables = environment.iter();
+    let options = Options {
+        environment: variables
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        ..Options::default()
+    };
+    start(kind, programs, options)
 }
 
 /// Starts a server of the test's own with more arguments, none of whose files grows beyond so many
@@ -37,20 +62,24 @@ pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServe
 /// # Panics
 /// The server is not installed or does not start: with the end of its log.
 pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> PrivateServer {
-    start(kind, arguments, Some(bytes))
+    let options = Options {
+        arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+        file_size_max: Some(bytes),
+        ..Options::default()
+    };
+    start(kind, None, options)
 }
 
-fn start(kind: Kind, arguments: &[&str], file_size_max: Option<u64>) -> PrivateServer {
+fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer {
     let mut builder = tempfile::Builder::new();
     // The server's user must be able to enter; the name must leave room for a socket's path.
     builder.prefix("dyno-").permissions(open_to_all());
     let files = builder.tempdir().expect("a temporary folder");
     let options = Options {
-        arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
         dies_with_thread: true,
-        file_size_max,
+        ..options
     };
-    let process = initialize(kind, &files.path().join(kind.tag()))
+    let process = initialize_with(kind, &files.path().join(kind.tag()), programs)
         .and_then(|ready| ready.launch(options))
         .unwrap_or_else(|error| panic!("no private {kind}: {error:#}"));
     PrivateServer {

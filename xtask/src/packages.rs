@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::servers::process;
-use crate::servers::programs::{find, postgres_bin, testbed};
+use crate::servers::programs::{find, library, postgres_bin, testbed};
 
 /// Keeps package scripts from starting services. It says who made it, so that it can be told from
 /// the administrator's own.
@@ -35,6 +35,12 @@ pub fn missing() -> Vec<&'static str> {
             "mariadb-server",
         ),
         (postgres_bin().is_some(), postgres),
+        (
+            Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists(),
+            "mariadb-plugin-rocksdb",
+        ),
+        // Makes syncs do nothing.
+        (library("libeatmydata.so").is_some(), "libeatmydata1"),
         (program("sysbench"), "sysbench"),
         (program("valgrind"), "valgrind"),
         // Carries what several load generators say.

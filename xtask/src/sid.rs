@@ -1,5 +1,6 @@
-//! MySQL, which Debian ships only in its unstable suite: unpacked into a tree of its own, together
-//! with every library it needs, libc included. The machine's package database is not touched.
+//! MySQL, which Debian ships only in its unstable suite, and the newest PostgreSQL: unpacked into a
+//! tree of their own, together with every library they need, libc included. The machine's package
+//! database is not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::packages::logged;
 use crate::servers::process;
+use crate::servers::programs::postgres_below;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const PACKAGES: [&str; 2] = ["mysql-server-core", "mysql-client-core"];
+const PACKAGES: [&str; 3] = ["mysql-server-core", "mysql-client-core", "postgresql"];
 const PROGRAMS: [&str; 4] = [
     "usr/sbin/mysqld",
     "usr/bin/mysql",
@@ -34,11 +36,21 @@ impl Tree {
     /// Whether a server stands there and can be run. The tree cannot be moved: the paths of its
     /// libraries are written into its programs.
     pub fn is_ready(&self) -> bool {
-        let server = self.root().join(PROGRAMS[0]);
-        let mut version = Command::new(server);
-        version.args(["--no-defaults", "--version"]);
+        let runs = |program: PathBuf, arguments: &[&str]| {
+            let output = Command::new(program).args(arguments).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let postgres = self.postgres().map(|folder| folder.join("postgres"));
         self.folder.join("complete").exists()
-            && version.output().is_ok_and(|output| output.status.success())
+            && runs(
+                self.root().join(PROGRAMS[0]),
+                &["--no-defaults", "--version"],
+            )
+            && postgres.is_some_and(|program| runs(program, &["--version"]))
+    }
+
+    fn postgres(&self) -> Option<PathBuf> {
+        postgres_below(&self.root().join("usr/lib/postgresql"))
     }
 
     /// Downloads and unpacks, afresh.
@@ -63,13 +75,13 @@ impl Tree {
             self.apt_get().arg("update"),
             &self.folder.join("update.log"),
         )
-        .context("cannot reach Debian sid, which MySQL is taken from")?;
+        .context("cannot reach Debian sid, which MySQL and PostgreSQL are taken from")?;
         let mut download = self.apt_get();
         download
             .args(["install", "-y", "--download-only"])
             .args(PACKAGES);
         logged(&mut download, &self.folder.join("download.log"))
-            .context("cannot download MySQL from Debian sid")?;
+            .context("cannot download MySQL and PostgreSQL from Debian sid")?;
         self.unpack()?;
         for name in ["lists", "cache", "state"] {
             fs::remove_dir_all(self.folder.join(name)).with_context(|| self.failed("remove"))?;
@@ -84,8 +96,12 @@ impl Tree {
     /// patchelf fails, or the result does not run.
     pub fn patch(&self) -> Result<()> {
         let (libraries, loader) = self.loader()?;
-        for program in PROGRAMS {
-            let path = self.root().join(program);
+        let postgres = self
+            .postgres()
+            .context("there is no PostgreSQL in Debian sid")?;
+        let programs = PROGRAMS.map(|program| self.root().join(program));
+        let postgres = ["postgres", "initdb"].map(|program| postgres.join(program));
+        for path in programs.into_iter().chain(postgres) {
             let mut patch = Command::new("patchelf");
             patch.arg("--set-interpreter").arg(&loader);
             patch
@@ -97,7 +113,7 @@ impl Tree {
         fs::write(self.folder.join("complete"), "")?;
         if !self.is_ready() {
             bail!(
-                "MySQL was unpacked into {} but does not run",
+                "MySQL and PostgreSQL were unpacked into {} but do not run",
                 self.folder.display()
             );
         }

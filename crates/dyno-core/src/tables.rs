@@ -5,6 +5,7 @@
 
 mod elements;
 mod names;
+mod places;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::record::Fact;
 
 pub use elements::{elements, follows_from_engine};
 pub use names::{general, names_in, natural, ranges, without_number};
+pub use places::{directory_of, places, tablespace, tablespace_of};
 
 /// What the names of these facts begin with.
 pub const TABLE: &str = "db.table[";

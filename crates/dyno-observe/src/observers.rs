@@ -179,7 +179,7 @@ impl Observer {
         });
         if let Some(path) = &folder {
             let place = Place {
-                what: "data",
+                what: "data".to_owned(),
                 path: path.clone(),
             };
             place::tell(&sink, &[place], None);

@@ -14,8 +14,8 @@ const LAYERS_MAX: usize = 4;
 /// A directory of a server's, and what lies in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
-    /// `data`, `data.redo`, `data.binlog`.
-    pub what: &'static str,
+    /// `data`, `data.redo`, `data.tablespace[fast]`: what the names of its facts begin with.
+    pub what: String,
     /// As the server sees it.
     pub path: PathBuf,
 }
@@ -62,7 +62,7 @@ pub(crate) fn tell(sink: &Sink, places: &[Place], pid: Option<i32>) {
             }
             _ => path,
         };
-        say(sink, place.what, &mount, &seen);
+        say(sink, &place.what, &mount, &seen);
         first.get_or_insert(mount);
     }
 }
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn logs_are_told_where_they_lie_elsewhere() {
         let (sender, seen) = std::sync::mpsc::sync_channel(99);
-        let place = |what, path: &str| Place {
-            what,
+        let place = |what: &str, path: &str| Place {
+            what: what.to_owned(),
             path: PathBuf::from(path),
         };
         let places = [

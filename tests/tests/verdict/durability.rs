@@ -1,6 +1,7 @@
 //! What settings promise and tables, disks and scripts do not keep.
 
 use std::fs;
+use std::path::Path;
 
 use dyno_tests::Kind;
 
@@ -30,6 +31,24 @@ end
 function event()
    con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. (1 + sysbench.tid * 250 +
       sysbench.rand.uniform(1, 200)))
+end
+"#;
+
+/// Commits as a participant of distributed transactions.
+const DISTRIBUTED: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   count = 0
+end
+function event()
+   count = count + 1
+   local id = string.format("'%d-%d'", sysbench.tid, count)
+   con:query("XA START " .. id)
+   con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. (1 + sysbench.tid * 250 +
+      sysbench.rand.uniform(1, 200)))
+   con:query("XA END " .. id)
+   con:query("XA PREPARE " .. id)
+   con:query("XA COMMIT " .. id)
 end
 "#;
 
@@ -153,6 +172,7 @@ fn work_that_is_never_committed_is_told() {
         "2 of 2 sessions ended within a transaction",
     );
     server.execute(None, "SET GLOBAL autocommit = 0");
+    commits_as_a_participant(&url, folder.path());
     // Transactions that end with COMMIT do not need it.
     let committed = "oltp_write_only --table-size 500 -c 2";
     let committed = judged(&format!("{committed} --target {url} {RUN}"));
@@ -181,4 +201,16 @@ fn work_that_is_never_committed_is_told() {
     );
     let kept = judged(&format!("{TABLE} --target {url} {RUN}"));
     kept.passed("durability");
+}
+
+/// `XA COMMIT` commits, whatever autocommit is.
+fn commits_as_a_participant(url: &str, folder: &Path) {
+    let script = folder.join("distributed.lua");
+    fs::write(&script, DISTRIBUTED).unwrap();
+    let run = judged(&format!("{} --target {url} -c 2 {RUN}", script.display()));
+    assert!(
+        class(&run).starts_with("each commit durable"),
+        "{}",
+        run.told()
+    );
 }

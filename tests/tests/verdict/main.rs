@@ -11,6 +11,7 @@ mod durability;
 mod generator;
 mod good;
 mod host;
+mod matrix;
 mod open_loop;
 mod records;
 mod relay;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::{Kind, programs};
 
 /// The program that makes a data directory.
-pub(super) fn initializer(kind: Kind) -> Result<PathBuf> {
+pub(super) fn initializer(kind: Kind, programs: Option<&Path>) -> Result<PathBuf> {
     match kind {
         Kind::Mariadb => {
             programs::locate(kind)?;
@@ -17,17 +17,24 @@ pub(super) fn initializer(kind: Kind) -> Result<PathBuf> {
             }
         }
         Kind::Mysql => programs::locate(kind),
-        Kind::Postgres => Ok(programs::locate(kind)?.join("initdb")),
+        Kind::Postgres => Ok(postgres(programs)?.join("initdb")),
     }
 }
 
 /// The server.
-pub(super) fn server(kind: Kind) -> Result<PathBuf> {
-    let located = programs::locate(kind)?;
-    Ok(match kind {
-        Kind::Mariadb | Kind::Mysql => located,
-        Kind::Postgres => located.join("postgres"),
-    })
+pub(super) fn server(kind: Kind, programs: Option<&Path>) -> Result<PathBuf> {
+    match kind {
+        Kind::Mariadb | Kind::Mysql => programs::locate(kind),
+        Kind::Postgres => Ok(postgres(programs)?.join("postgres")),
+    }
+}
+
+/// The folder of PostgreSQL's programs.
+fn postgres(programs: Option<&Path>) -> Result<PathBuf> {
+    match programs {
+        Some(folder) => Ok(folder.to_owned()),
+        None => programs::locate(Kind::Postgres),
+    }
 }
 
 /// Arguments that make a data directory below `dir`: user root (postgres) without a password.

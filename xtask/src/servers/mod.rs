@@ -83,6 +83,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// It ends when the thread that launched it ends, however that ends.
     pub dies_with_thread: bool,
+    /// Variables in its environment.
+    pub environment: Vec<(String, String)>,
     /// None of its files grows beyond so many bytes, as on a disk that is full.
     pub file_size_max: Option<u64>,
 }
@@ -92,6 +94,8 @@ pub struct Ready {
     kind: Kind,
     dir: PathBuf,
     identity: Option<Identity>,
+    /// Where PostgreSQL's programs are; by the machine's installation where there is nothing.
+    programs: Option<PathBuf>,
 }
 
 /// A running (or killed, or stopped) server. Dropping it discards the server, not its files.
@@ -107,6 +111,14 @@ pub struct Server {
 /// # Errors
 /// The server is not installed, or its own initialisation failed: with the end of its log.
 pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
+    initialize_with(kind, dir, None)
+}
+
+/// The same with the programs of a PostgreSQL in another folder.
+///
+/// # Errors
+/// As [`initialize`].
+pub fn initialize_with(kind: Kind, dir: &Path, programs: Option<&Path>) -> Result<Ready> {
     let identity = process::unprivileged()?;
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     process::give(dir, identity)?;
@@ -114,9 +126,10 @@ pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
         kind,
         dir: dir.to_owned(),
         identity,
+        programs: programs.map(Path::to_owned),
     };
     let log = dir.join("initialize.log");
-    let mut command = ready.command(&commands::initializer(kind)?);
+    let mut command = ready.command(&commands::initializer(kind, programs)?);
     command.args(commands::initialize(kind, dir)?);
     let mut child = process::spawn(&mut command, &log, None)?;
     if !child.wait()?.success() {
@@ -152,7 +165,9 @@ impl Ready {
     }
 
     fn start(&self, port: u16, options: &Options) -> Result<Child> {
-        let mut command = self.command(&commands::server(self.kind)?);
+        let mut command = self.command(&commands::server(self.kind, self.programs.as_deref())?);
+        let variables = options.environment.iter();
+        command.envs(variables.map(|(name, value)| (name, value)));
         command.args(commands::serve(self.kind, &self.dir, port)?);
         command.args(&options.arguments);
         if let Some(bytes) = options.file_size_max {

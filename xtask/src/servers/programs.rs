@@ -10,6 +10,9 @@ use super::Kind;
 use super::process;
 use crate::{repository, say};
 
+/// The environment variable that names the folder of the newest PostgreSQL's programs.
+pub const NEWEST_POSTGRES: &str = "DYNO_TEST_PG_NEWEST_BIN";
+
 /// The environment variable that overrides where a server is looked for.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {
@@ -55,9 +58,37 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// A library in the machine's own folders for them.
+pub fn library(name: &str) -> Option<PathBuf> {
+    let folders = fs::read_dir("/usr/lib").ok()?.flatten();
+    let paths = folders.map(|folder| folder.path().join(name));
+    paths.into_iter().find(|path| path.exists())
+}
+
+/// Gives a folder to the user that servers run as.
+///
+/// # Errors
+/// Root without a user for servers, or the folder is another's.
+pub fn give_to_servers(folder: &Path) -> Result<()> {
+    process::give(folder, process::unprivileged()?)
+}
+
 /// Debian's PostgreSQL: version 15, which the tests are proved with, else the newest.
 pub fn postgres_bin() -> Option<PathBuf> {
-    let entries = fs::read_dir("/usr/lib/postgresql").ok()?;
+    postgres_below(Path::new("/usr/lib/postgresql"))
+}
+
+/// The PostgreSQL of the tree that MySQL is unpacked into: Debian's newest.
+pub fn newest_postgres_bin() -> Option<PathBuf> {
+    match env::var_os(NEWEST_POSTGRES).map(PathBuf::from) {
+        Some(path) => Some(path),
+        None => postgres_below(&mysql_tree().join("usr/lib/postgresql")),
+    }
+}
+
+/// The programs of version 15, else of the newest, in a folder of versions.
+pub(crate) fn postgres_below(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?;
     let mut versions: Vec<u32> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
@@ -65,7 +96,7 @@ pub fn postgres_bin() -> Option<PathBuf> {
     versions
         .into_iter()
         .rev()
-        .map(|version| PathBuf::from(format!("/usr/lib/postgresql/{version}/bin")))
+        .map(|version| folder.join(format!("{version}/bin")))
         .find(|bin| bin.join("postgres").exists() && bin.join("initdb").exists())
 }
 

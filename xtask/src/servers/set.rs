@@ -65,6 +65,9 @@ impl Set {
         add("DYNO_TEST_NATS_SERVER".to_owned(), text(&nats));
         let sshd = programs::find("sshd").context("openssh-server is not installed")?;
         add("DYNO_TEST_SSHD".to_owned(), text(&sshd));
+        if let Some(programs) = programs::newest_postgres_bin() {
+            add(programs::NEWEST_POSTGRES.to_owned(), text(&programs));
+        }
         add("DYNO_TEST_TLS_CA".to_owned(), text(&self.authority));
         Ok(variables)
     }
@@ -120,7 +123,7 @@ impl Set {
             let options = Options {
                 arguments: certificates.install(kind, &folder(kind))?,
                 dies_with_thread: die_with_thread,
-                file_size_max: None,
+                ..Options::default()
             };
             set.servers.push(ready.launch(options)?);
             set.write_servers()?;

@@ -1,7 +1,7 @@
 //! A definition taken apart, so that two of them can be told apart in words.
 
 /// What each definition of PostgreSQL's tables begins with, which Dyno writes from the catalogs.
-const OF_CATALOGS: &str = "TABLE ";
+pub(super) const OF_CATALOGS: &str = "TABLE ";
 /// Kinds of lines of such a definition whose second word is a name.
 const NAMED: [&str; 7] = [
     "column",

@@ -3,6 +3,7 @@
 
 mod build;
 mod digests;
+mod elsewhere;
 mod explain;
 mod moves;
 mod mysql;
@@ -24,6 +25,7 @@ use dyno_core::db::DbError;
 use dyno_core::record::Fact;
 use dyno_drivers::Control;
 
+use crate::place::Place;
 use crate::process::Claim;
 use crate::sink::{SampleBuffer, Sink, fact};
 pub use digests::Digests;
@@ -39,11 +41,12 @@ trait Collector: Send {
     /// The connection is lost. A refusal becomes a gap.
     fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
 
-    /// The tables of the target's database, once and before the load.
+    /// The tables of the target's database, once and before the load; and where those are that
+    /// their definitions put outside the data directory.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError>;
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError>;
 
     /// One sample; it begins the recorder's.
     ///

@@ -19,6 +19,10 @@ pub(super) const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 /// Their counter of statements that set something, for a session or for all.
 const SETS: &[u8] = b"Com_set_option";
 
+/// States among the counters of MySQL that statements set and no variable holds. As settings they
+/// are in lower case.
+pub(super) const STATES: [&str; 1] = ["Innodb_redo_log_enabled"];
+
 /// Clients that set something all the time have all settings read once in so many samples.
 const PAUSE: u64 = 5;
 /// So many are told of one reading: a server that was restarted with another file has hundreds.
@@ -28,6 +32,8 @@ pub(super) struct Moves {
     /// Asks for names and values.
     sql: &'static str,
     known: HashMap<String, String>,
+    /// How states moved that are not told yet.
+    states: Vec<String>,
     /// What tells that something may have been set, as it stood last.
     mark: Option<f64>,
     is_due: bool,
@@ -41,6 +47,7 @@ impl Moves {
         Self {
             sql,
             known: HashMap::new(),
+            states: Vec::new(),
             mark: None,
             is_due: false,
             samples: 0,
@@ -59,8 +66,14 @@ impl Moves {
         self.is_due |= before.is_some_and(|before| before != mark);
     }
 
-    /// A row of the server's counters, one of which may be that of statements that set.
+    /// A row of the server's counters, one of which may be that of statements that set, or be set.
     pub(super) fn see(&mut self, row: &Row) {
+        let is_state = |name: &&str| row.field(0) == Some(name.as_bytes());
+        if let (Some(name), Some(value)) = (STATES.into_iter().find(is_state), row.field(1)) {
+            let value = String::from_utf8_lossy(value);
+            let moved = self.moved(&name.to_ascii_lowercase(), &value);
+            self.states.extend(moved);
+        }
         if row.field(0) == Some(SETS)
             && let Some(count) = row.field(1).and_then(fraction)
         {
@@ -79,6 +92,11 @@ impl Moves {
     /// # Errors
     /// The connection is lost. Whoever may read them at the start may do so later.
     pub(super) fn sample(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        for text in self.states.drain(..) {
+            asking
+                .sink
+                .event(Clock.now(), None, EventKind::Setting, text);
+        }
         let sample = self.samples;
         self.samples += 1;
         if !self.is_due || sample < self.next || self.known.is_empty() {

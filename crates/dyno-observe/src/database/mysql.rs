@@ -1,21 +1,20 @@
 //! MySQL and MariaDB.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::db::{DbError, Family, Row, ServerInfo};
 
 use super::build::build;
-use super::moves::{Moves, VARIABLES};
+use super::moves::{Moves, STATES, VARIABLES};
 use super::others::{Others, PROCESSLIST};
 use super::replication::Replication;
 use super::states::States;
 use super::status::{class_of, metric_class, rocksdb_class};
 use super::tables::Stores;
 use super::variables::Table;
-use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
+use super::{Asking, Collector, elsewhere, end_of, is_lost, refusal, secrets};
 use crate::place::Place;
 use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
@@ -36,7 +35,7 @@ pub(super) struct Mysql {
     has_binlog: bool,
     binlog: Gauge,
     data_directory: Option<String>,
-    logs: Vec<Place>,
+    elsewhere: Vec<Place>,
     age_s: Option<f64>,
     uptime: Gauge,
     states: States,
@@ -58,7 +57,7 @@ impl Mysql {
             has_binlog: false,
             binlog: Gauge::new("db.binlog.size", "bytes", "SHOW BINARY LOGS").seldom(),
             data_directory: None,
-            logs: Vec::new(),
+            elsewhere: Vec::new(),
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),
             states: States::new(),
@@ -71,7 +70,10 @@ impl Mysql {
     }
 
     fn settings(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
-        let rows = asking.rows_or_gap("settings", VARIABLES, "")?;
+        let mut rows = asking.rows_or_gap("settings", VARIABLES, "")?;
+        if !self.is_mariadb {
+            rows.extend(states(asking)?);
+        }
         let mut found = HashMap::new();
         for row in rows {
             let mut fields = row.into_iter().flatten();
@@ -91,12 +93,7 @@ impl Mysql {
         }
         let variable = |name: &str| found.get(name).cloned();
         self.data_directory = variable("datadir");
-        let binlog = variable("log_bin_basename").unwrap_or_default();
-        let binlog = Path::new(&binlog).parent().map(Path::to_owned);
-        let redo = variable("innodb_log_group_home_dir").map(Into::into);
-        let logs = [("data.redo", redo), ("data.binlog", binlog)].into_iter();
-        let logs = logs.filter_map(|(what, path)| Some(Place { what, path: path? }));
-        self.logs = logs.collect();
+        self.elsewhere = elsewhere::of_settings(variable);
         let is_on = |name: &str| variable(name).as_deref() == Some("ON");
         self.has_binlog = is_on("log_bin");
         // Where it is off its tables are there and empty.
@@ -269,9 +266,10 @@ impl Collector for Mysql {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
-        self.stores = super::tables::of_mysql(asking, self.is_mariadb)?;
-        Ok(())
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+        let (stores, named) = super::tables::of_mysql(asking, self.is_mariadb)?;
+        self.stores = stores;
+        elsewhere::of_tables(asking, &named)
     }
 
     fn sample(
@@ -311,7 +309,7 @@ impl Collector for Mysql {
             age_s: self.age_s,
             sound_s: None,
             data_directory: self.data_directory.clone(),
-            logs: self.logs.clone(),
+            elsewhere: self.elsewhere.clone(),
         })
     }
 
@@ -335,6 +333,17 @@ impl Collector for Mysql {
         names.sort();
         names
     }
+}
+
+/// States that are set as settings are.
+fn states(asking: &mut Asking<'_>) -> Result<Vec<Vec<Option<String>>>, DbError> {
+    let names = STATES.map(|name| format!("'{name}'")).join(", ");
+    let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})");
+    let mut rows = asking.rows_or_gap("settings", &sql, "")?;
+    for name in rows.iter_mut().filter_map(|row| row.first_mut()?.as_mut()) {
+        name.make_ascii_lowercase();
+    }
+    Ok(rows)
 }
 
 fn sample_status(

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family};
+use dyno_core::tables::tablespace;
 
 use super::moves::Moves;
 use super::others::{ACTIVITY, Others};
@@ -34,6 +35,7 @@ pub(super) struct Postgres {
     uptime: Gauge,
     started_unix_s: Option<f64>,
     data_directory: Option<String>,
+    elsewhere: Vec<Place>,
     others: Others,
     moves: Moves,
     samples: u64,
@@ -54,6 +56,7 @@ impl Postgres {
             uptime: Gauge::new("db.uptime", "s", "pg_postmaster_start_time()"),
             started_unix_s: None,
             data_directory: None,
+            elsewhere: Vec::new(),
             others: Others::new(&ACTIVITY),
             moves: Moves::new(SETTINGS),
             samples: 0,
@@ -147,6 +150,7 @@ impl Postgres {
         let directory = asking.one_or_gap("server.data_directory", sql, NEEDS_MONITOR)?;
         self.data_directory = directory.clone();
         asking.fact("server.data_directory", directory, "data_directory");
+        self.elsewhere = tablespaces(asking)?;
         let sql = "SELECT coalesce(nullif(concat_ws(' ', nullif(current_setting(\
                    'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
                    BY extname) FROM pg_extension)), ''), 'none')";
@@ -211,9 +215,9 @@ impl Collector for Postgres {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
         self.stores = super::tables::of_postgres(asking)?;
-        Ok(())
+        Ok(Vec::new())
     }
 
     fn sample(
@@ -272,10 +276,7 @@ impl Collector for Postgres {
             age_s,
             sound_s: field(2).and_then(fraction),
             data_directory: self.data_directory.clone(),
-            logs: vec![Place {
-                what: "data.redo",
-                path: "pg_wal".into(),
-            }],
+            elsewhere: self.elsewhere.clone(),
         })
     }
 
@@ -292,6 +293,30 @@ impl Collector for Postgres {
         names.sort();
         names
     }
+}
+
+/// The log's directory, which may be a link, and those of tablespaces. The database's own may be
+/// one of these.
+fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+    let sql = "SELECT t.spcname, pg_tablespace_location(t.oid), EXISTS (\
+               SELECT FROM pg_catalog.pg_database d WHERE d.datname = current_database() \
+               AND d.dattablespace = t.oid) FROM pg_catalog.pg_tablespace t \
+               WHERE pg_tablespace_location(t.oid) <> ''";
+    let place = |what: String, path: &str| Place {
+        what,
+        path: path.into(),
+    };
+    let mut places = vec![place("data.redo".to_owned(), "pg_wal")];
+    for row in asking.rows_or_gap("data.tablespaces", sql, "")? {
+        let [Some(name), Some(path), Some(is_default)] = row.as_slice() else {
+            continue;
+        };
+        places.push(place(tablespace(name), path));
+        if is_default == "t" {
+            places.push(place("data.database".to_owned(), path));
+        }
+    }
+    Ok(places)
 }
 
 /// Waits until the run's sessions have ended on the server too, which takes it some milliseconds:

@@ -9,7 +9,8 @@ use dyno_core::db::{DbError, Family};
 
 use super::watch::beside;
 use super::{Asking, Collector, secrets};
-use crate::process::Claim;
+use crate::place::Place;
+use crate::process::{Claim, tell_ignored_syncs};
 use crate::sink::{Gauge, SampleBuffer};
 
 /// Settings that decide how it works; those of a connection are the same for all that the target's
@@ -109,6 +110,7 @@ impl Collector for Sqlite {
             "PRAGMA compile_options",
         );
         asking.fact("server.same_host", Some("yes".to_owned()), "embedded");
+        tell_ignored_syncs(asking.sink, std::process::id().cast_signed());
         let why = "SQLite counts hits, misses and spills for each connection, and only to itself";
         asking.sink.gap("db.page_cache", why);
         let why = "SQLite is a part of this process: see client.cpu and the like";
@@ -116,8 +118,9 @@ impl Collector for Sqlite {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
-        super::tables::of_sqlite(asking)
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+        super::tables::of_sqlite(asking)?;
+        Ok(Vec::new())
     }
 
     fn sample(
@@ -140,7 +143,7 @@ impl Collector for Sqlite {
             age_s: None,
             sound_s: None,
             data_directory: None,
-            logs: Vec::new(),
+            elsewhere: Vec::new(),
         })
     }
 

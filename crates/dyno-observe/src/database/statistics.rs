@@ -1,5 +1,6 @@
 //! PostgreSQL's statistics: which there are in which version, and what series they make.
 
+mod log;
 #[cfg(test)]
 mod tests;
 
@@ -82,7 +83,8 @@ pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
     ];
     parts.extend(checkpointer(has));
     parts.extend(background_writer(has));
-    parts.extend(wal(has));
+    parts.extend(log::wal(has));
+    parts.extend(log::wal_io(has));
     parts.extend(io(has));
     parts.extend(replication(has));
     parts
@@ -340,31 +342,6 @@ fn background_writer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         what: "db.bgwriter",
         columns,
         from: "FROM pg_catalog.pg_stat_bgwriter",
-        is_slow: false,
-    })
-}
-
-/// Since PostgreSQL 14; from 18 on writes and syncs are in `pg_stat_io`.
-fn wal(has: &dyn Fn(&str) -> bool) -> Option<Part> {
-    let source = "pg_stat_wal";
-    let names = [
-        ("records", "wal_records", "count/s"),
-        ("fpi", "wal_fpi", "count/s"),
-        ("bytes", "wal_bytes", "bytes/s"),
-        ("buffers_full", "wal_buffers_full", "count/s"),
-        ("writes", "wal_write", "count/s"),
-        ("syncs", "wal_sync", "count/s"),
-    ];
-    let known = names
-        .iter()
-        .filter(|(_, column, _)| has(&format!("{source}.{column}")));
-    let columns =
-        known.map(|(name, column, unit)| rate(&format!("db.wal.{name}"), unit, source, column));
-    let columns: Vec<Column> = columns.collect();
-    (!columns.is_empty()).then_some(Part {
-        what: "db.wal",
-        columns,
-        from: "FROM pg_catalog.pg_stat_wal",
         is_slow: false,
     })
 }

@@ -280,15 +280,15 @@ impl Watcher {
             true => collector.tell(&mut asking, false),
             false => Ok(()),
         };
-        let claim = told.and_then(|()| collector.claim(&mut asking));
+        let mut claim = told.and_then(|()| collector.claim(&mut asking));
         // Of the many short questions about tables none is waited for in vain.
         self.shared.asked_at.store(0, Ordering::Relaxed);
-        if first
-            && claim.is_ok()
-            && let Err(error) = collector.tables(&mut asking)
-        {
-            // They are asked for once; the next sample finds out that the connection is gone.
-            self.sink.gap(TABLES, error.to_string());
+        if first && let Ok(claim) = &mut claim {
+            match collector.tables(&mut asking) {
+                Ok(places) => claim.elsewhere.extend(places),
+                // They are asked for once; the next sample finds out that the connection is gone.
+                Err(error) => self.sink.gap(TABLES, error.to_string()),
+            }
         }
         let claim = match claim {
             Ok(claim) => claim,

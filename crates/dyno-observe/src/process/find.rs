@@ -31,8 +31,8 @@ pub(crate) struct Claim {
     pub sound_s: Option<f64>,
     /// Where its data lies, as it sees that.
     pub data_directory: Option<String>,
-    /// Where its logs lie, which may be elsewhere.
-    pub logs: Vec<Place>,
+    /// Logs, tablespaces and the like, which may be outside it.
+    pub elsewhere: Vec<Place>,
 }
 
 /// The server's process on this host.
@@ -47,7 +47,7 @@ pub(crate) struct Located {
     pub data: Option<PathBuf>,
     /// What the server calls that.
     pub data_directory: Option<String>,
-    /// Its data directory and those of its logs.
+    /// Its data directory, and those of its logs, tablespaces and the like.
     pub places: Vec<Place>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
     })
 }
 
-/// The data directory, and the logs' below or beside it.
+/// The data directory, and what may be outside it.
 fn places(claim: &Claim) -> Vec<Place> {
     let Some(data) = claim.data_directory.as_deref().map(PathBuf::from) else {
         return Vec::new();
@@ -158,15 +158,15 @@ fn places(claim: &Claim) -> Vec<Place> {
     if !data.is_absolute() {
         return Vec::new();
     }
-    let logs = claim.logs.iter().map(|log| Place {
-        path: data.join(&log.path),
-        ..log.clone()
+    let elsewhere = claim.elsewhere.iter().map(|place| Place {
+        path: data.join(&place.path),
+        ..place.clone()
     });
     let own = Place {
-        what: "data",
+        what: "data".to_owned(),
         path: data.clone(),
     };
-    std::iter::once(own).chain(logs).collect()
+    std::iter::once(own).chain(elsewhere).collect()
 }
 
 fn undecided<T>(why: String) -> Result<T, Unknown> {
@@ -413,7 +413,7 @@ mod tests {
             age_s: None,
             sound_s: None,
             data_directory: None,
-            logs: Vec::new(),
+            elsewhere: Vec::new(),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::text::of_process;
 const ALLOCATORS: [&str; 6] = [
     "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc", "hoard",
 ];
+/// Libraries that make syncs do nothing, by a part of their files' names.
+const IGNORE_SYNCS: [&str; 3] = ["eatmydata", "nosync", "nofsync"];
 /// C libraries, by the beginning of theirs.
 const C_LIBRARIES: [(&str, &str); 4] = [
     ("libc.so", "glibc"),
@@ -33,7 +35,11 @@ const NOTES_BYTES_MAX: u64 = 1 << 20;
 
 /// Tells what can be read of the process.
 pub(super) fn tell(sink: &Sink, pid: i32) {
-    match allocator(pid) {
+    let libraries = libraries(pid);
+    if let Ok(libraries) = &libraries {
+        tell_ignored(sink, libraries);
+    }
+    match libraries.map(|libraries| allocator_of(&libraries)) {
         Ok(Some(name)) => sink.fact(fact("server.allocator", name, "/proc/PID/maps")),
         Ok(None) => {
             let why = "no library of the server's is a known allocator or C library: it is linked \
@@ -51,28 +57,48 @@ pub(super) fn tell(sink: &Sink, pid: i32) {
     }
 }
 
-/// Whose `malloc` the process calls, as far as its libraries tell.
-fn allocator(pid: i32) -> std::io::Result<Option<String>> {
+/// Tells which library makes the process's syncs do nothing, if one does.
+pub(crate) fn tell_ignored_syncs(sink: &Sink, pid: i32) {
+    // Who may not read it has been told so.
+    if let Ok(libraries) = libraries(pid) {
+        tell_ignored(sink, &libraries);
+    }
+}
+
+fn tell_ignored(sink: &Sink, libraries: &BTreeSet<String>) {
+    if let Some(name) = ignores_syncs(libraries) {
+        let source = "/proc/PID/maps";
+        sink.fact(fact("server.ignores_syncs", name.to_owned(), source));
+    }
+}
+
+fn ignores_syncs(libraries: &BTreeSet<String>) -> Option<&str> {
+    let ignores = |file: &&String| IGNORE_SYNCS.iter().any(|name| file.contains(name));
+    libraries.iter().find(ignores).map(String::as_str)
+}
+
+/// The names of the libraries' files that a process has mapped.
+fn libraries(pid: i32) -> std::io::Result<BTreeSet<String>> {
     use std::io::Read;
     let mut text = Vec::new();
     let maps = File::open(of_process(pid, "maps"))?;
     maps.take(MAPS_BYTES_MAX).read_to_end(&mut text)?;
-    Ok(allocator_of(&String::from_utf8_lossy(&text)))
+    Ok(libraries_of(&String::from_utf8_lossy(&text)))
 }
 
-fn allocator_of(maps: &str) -> Option<String> {
+fn libraries_of(maps: &str) -> BTreeSet<String> {
     let path = |line: &'_ str| -> Option<String> {
         let file = Path::new(line.get(line.find('/')?..)?).file_name()?;
         Some(file.to_string_lossy().into_owned())
     };
-    let files: BTreeSet<String> = maps.lines().filter_map(path).collect();
-    let is_library = |file: &&String| file.contains(".so");
+    let files = maps.lines().filter_map(path);
+    files.filter(|file| file.contains(".so")).collect()
+}
+
+/// Whose `malloc` the process calls, as far as its libraries tell.
+fn allocator_of(files: &BTreeSet<String>) -> Option<String> {
     for name in ALLOCATORS {
-        if files
-            .iter()
-            .filter(is_library)
-            .any(|file| file.contains(name))
-        {
+        if files.iter().any(|file| file.contains(name)) {
             return Some(name.to_owned());
         }
     }
@@ -155,11 +181,17 @@ mod tests {
             ("/usr/lib/libmimalloc.so.2.1", "mimalloc"),
             ("/var/lib/jemalloc/data", "glibc"),
         ] {
-            assert_eq!(allocator_of(&maps(file)).as_deref(), Some(name), "{file}");
+            let libraries = libraries_of(&maps(file));
+            assert_eq!(allocator_of(&libraries).as_deref(), Some(name), "{file}");
+            assert_eq!(ignores_syncs(&libraries), None);
         }
-        assert_eq!(allocator_of("1-2 r-xp 0 0:0 1 /usr/bin/static\n"), None);
-        let own = allocator(std::process::id() as i32).unwrap();
-        assert!(own.is_some());
+        let none = libraries_of("1-2 r-xp 0 0:0 1 /usr/bin/static\n");
+        assert_eq!(allocator_of(&none), None);
+        let own = libraries(std::process::id() as i32).unwrap();
+        assert!(allocator_of(&own).is_some());
+        let preloaded = "/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0";
+        let preloaded = libraries_of(&maps(preloaded));
+        assert_eq!(ignores_syncs(&preloaded), Some("libeatmydata.so.1.3.0"));
     }
 
     #[test]

@@ -11,7 +11,9 @@
 //! nobody commits: these are looked at too.
 
 mod commits;
+mod settings;
 mod stored;
+mod syncs;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,7 @@ use crate::check::{Check, Made, advice};
 use crate::text;
 use crate::view::View;
 use commits::Commits;
+pub(crate) use settings::decides;
 
 pub(super) const DURABILITY: Check = Check {
     number: 38,
@@ -30,53 +33,17 @@ pub(super) const DURABILITY: Check = Check {
     title: "What a commit promises: flush, binary log, doublewrite, full-page writes, the tables' \
             engines, the file system; and whether there were commits",
     rule: "Always said, with its class; doubt if a crash may leave a damaged database (fsync off, \
-           doublewrite or full-page writes off, a flush method without syncs, SQLite without syncs \
-           or journal, tables of an engine without a log), if it empties tables (UNLOGGED, MEMORY, \
-           temporary tables alone, data on tmpfs or ramfs), or if what was written was not \
+           doublewrite, full-page writes or MySQL's redo log off, a flush method without syncs, a \
+           library that ignores syncs, or {1} times as many syncs of the log as writes of all \
+           disks, SQLite without syncs or journal, tables of an engine without a log, a log, a \
+           tablespace or a table's directory on tmpfs or ramfs), if it empties tables (UNLOGGED, \
+           MEMORY, temporary tables alone, data on tmpfs or ramfs), or if what was written was not \
            committed: next to no COMMIT with autocommit off, or with transactions open at the end, \
            or no changed rows with these on PostgreSQL, {0} % of the transactions rolled back as a \
            whole or to a savepoint, or a file of SQLite's that did not change.",
-    thresholds: &[commits::ROLLED_BACK],
+    thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
-
-/// A setting, and which of its values, in lower case, cost what.
-type Row = (&'static str, &'static [(Class, &'static [&'static str])]);
-
-const SETTINGS: &[Row] = &[
-    (
-        "innodb_flush_log_at_trx_commit",
-        &[(Class::Process, &["0"]), (Class::LastSecond, &["2"])],
-    ),
-    ("sync_binlog", &[(Class::LastCommits, &["0"])]),
-    (
-        "innodb_doublewrite",
-        &[(Class::Damaged, &["off", "0", "detect_only"])],
-    ),
-    (
-        "innodb_flush_method",
-        &[
-            (Class::LastCommits, &["o_direct_no_fsync"]),
-            (Class::Damaged, &["nosync", "littlesync"]),
-        ],
-    ),
-    (
-        "rocksdb_flush_log_at_trx_commit",
-        &[(Class::LastCommits, &["0"]), (Class::LastSecond, &["2"])],
-    ),
-    // Commits wait in the server's own buffers for the log writer's next turn.
-    ("synchronous_commit", &[(Class::Process, &["off"])]),
-    ("fsync", &[(Class::Damaged, &["off"])]),
-    ("full_page_writes", &[(Class::Damaged, &["off"])]),
-    (
-        "synchronous",
-        &[
-            (Class::LastCommits, &["1", "normal"]),
-            (Class::Damaged, &["0", "off"]),
-        ],
-    ),
-    ("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
-];
 
 /// What a server promises, and what speaks against it.
 pub(crate) struct Promise {
@@ -92,23 +59,39 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
-    /// Reads it from settings by name; `None` where none of them is known.
-    pub(crate) fn read<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+    /// Reads it from settings by name, for tables of the engines that are used; `None` where none
+    /// of the settings is known.
+    pub(crate) fn read<'a>(
+        setting: impl Fn(&str) -> Option<&'a str>,
+        used: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
         let mut promise = Self::default();
-        for (name, costs) in SETTINGS {
+        for row in settings::ROWS {
+            let name = row.name;
             let Some(value) = setting(name).map(str::trim) else {
                 continue;
             };
             // Without a binary log there is nothing to sync.
-            if *name == "sync_binlog" && setting("log_bin").is_some_and(off) {
+            if name == "sync_binlog" && setting("log_bin").is_some_and(off)
+                || !settings::concerns(row, &used)
+            {
                 continue;
             }
-            let class = class_of(name, costs, value);
             let entry = format!("{name} = {value}");
-            if class != Class::Durable {
-                promise.weaken(class, entry.clone());
+            if let Some((class, with)) = settings::cost(row, value, &setting) {
+                let with = with.and_then(|with| Some((with, setting(with)?.trim())));
+                let with = with.filter(|(with, _)| *with != "log_bin");
+                promise.weaken(
+                    class,
+                    match with {
+                        Some((with, value)) => format!("{entry} with {with} = {value}"),
+                        None => entry.clone(),
+                    },
+                );
             }
-            promise.said.push(entry);
+            if !promise.said.contains(&entry) {
+                promise.said.push(entry);
+            }
         }
         (!promise.said.is_empty()).then_some(promise)
     }
@@ -119,8 +102,9 @@ impl Promise {
         setting: impl Fn(&str) -> Option<&'a str>,
         fact: impl Fn(&str) -> Option<&'a str>,
     ) -> Option<Self> {
-        let mut promise = Self::read(setting)?;
-        for (class, why) in stored::places(fact) {
+        let used = |engine: &str| stored::is_usual(engine, setting("default_storage_engine"));
+        let mut promise = Self::read(&setting, used)?;
+        for (class, why) in stored::places(&fact, used) {
             promise.weaken(class, why);
         }
         Some(promise)
@@ -129,11 +113,16 @@ impl Promise {
     /// Reads it from a run: its settings, its tables, where the data lies, and what the server
     /// counted. `None` where nothing of it is known.
     pub(crate) fn of(view: &View) -> Option<Self> {
-        let read = Self::read(|name| view.run.setting(name));
+        let engines = stored::Engines::of(view);
+        let read = Self::read(
+            |name| view.run.setting(name),
+            |engine| engines.are_used(engine),
+        );
         let known = read.is_some();
         let mut promise = read.unwrap_or_default();
-        promise.moved(view);
-        for (class, why) in stored::weaker(view) {
+        promise.moved(view, &engines);
+        let syncs = syncs::ignored(view).map(|why| (Class::Damaged, why));
+        for (class, why) in stored::weaker(view, &engines).into_iter().chain(syncs) {
             promise.weaken(class, why);
         }
         match commits::of(view) {
@@ -153,7 +142,7 @@ impl Promise {
     }
 
     /// What a setting promised for a part of the run counts, too.
-    fn moved(&mut self, view: &View) {
+    fn moved(&mut self, view: &View, engines: &stored::Engines) {
         for event in view.events(EventKind::Setting) {
             let parts = event.text.split_once(" went from ");
             let Some((name, (_, value))) =
@@ -161,9 +150,10 @@ impl Promise {
             else {
                 continue;
             };
-            let row = SETTINGS.iter().find(|(known, _)| *known == name);
-            let class = row.map_or(Class::Durable, |(name, costs)| class_of(name, costs, value));
-            if class != Class::Durable {
+            let rows = settings::ROWS.iter().filter(|row| row.name == name);
+            let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
+            let cost = |row| settings::cost(row, value, |name| view.run.setting(name));
+            if let Some((class, _)) = rows.filter_map(cost).max_by_key(|(class, _)| *class) {
                 let from = text::seconds(event.at_s.max(0.0));
                 self.weaken(class, format!("{name} = {value} from {from} on"));
             }
@@ -217,11 +207,6 @@ impl Default for Promise {
     }
 }
 
-/// Whether a setting decides the class.
-pub(crate) fn decides(setting: &str) -> bool {
-    SETTINGS.iter().any(|(name, _)| *name == setting)
-}
-
 fn durability(view: &View) -> Made {
     let Some(promise) = Promise::of(view) else {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
@@ -268,18 +253,4 @@ fn durability(view: &View) -> Made {
 
 fn off(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "off" | "0")
-}
-
-fn class_of(name: &str, costs: &[(Class, &[&str])], value: &str) -> Class {
-    let lower = value.trim().to_ascii_lowercase();
-    match costs.iter().find(|cost| cost.1.contains(&lower.as_str())) {
-        Some(cost) => cost.0,
-        None if many_groups(name, &lower) => Class::LastCommits,
-        None => Class::Durable,
-    }
-}
-
-/// Whether the binary log is synced only after several commits.
-fn many_groups(name: &str, value: &str) -> bool {
-    name == "sync_binlog" && value.parse::<u64>().is_ok_and(|commits| commits > 1)
 }

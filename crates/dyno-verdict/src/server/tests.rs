@@ -150,7 +150,7 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
 fn each_setting_has_its_class() {
     let class = |settings: &[(&str, &'static str)]| {
         let value = |name: &str| settings.iter().find(|s| s.0 == name).map(|s| s.1);
-        Promise::read(value).map(|promise| promise.class)
+        Promise::read(value, |_| true).map(|promise| promise.class)
     };
     let flush = "innodb_flush_log_at_trx_commit";
     assert_eq!(class(&[("port", "3306")]), None);
@@ -182,8 +182,50 @@ fn each_setting_has_its_class() {
     );
     let settings = [("journal_mode", "wal"), ("synchronous", "1")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
-    let settings = [("journal_mode", "memory"), ("synchronous", "2")];
-    assert_eq!(class(&settings), Some(Class::Damaged));
+}
+
+#[test]
+fn some_settings_decide_only_together() {
+    let class = |settings: &[(&str, &'static str)]| {
+        let value = |name: &str| settings.iter().find(|s| s.0 == name).map(|s| s.1);
+        Promise::read(value, |_| true).map(|promise| promise.class)
+    };
+    let sqlite = |journal, synchronous| {
+        class(&[("journal_mode", journal), ("synchronous", synchronous)]).unwrap()
+    };
+    for (journal, synchronous, expected) in [
+        ("memory", "2", Class::Damaged),
+        ("off", "3", Class::Damaged),
+        ("wal", "0", Class::Damaged),
+        ("wal", "2", Class::Durable),
+        ("truncate", "2", Class::Durable),
+        ("persist", "2", Class::Durable),
+        ("persist", "1", Class::LastCommits),
+        // Nobody syncs the directory after the journal is deleted but with EXTRA.
+        ("delete", "2", Class::LastCommits),
+        ("delete", "3", Class::Durable),
+    ] {
+        assert_eq!(sqlite(journal, synchronous), expected, "{journal}");
+    }
+    let rocks = |flush, manual| {
+        let flush = ("rocksdb_flush_log_at_trx_commit", flush);
+        class(&[flush, ("rocksdb_manual_wal_flush", manual)]).unwrap()
+    };
+    for (flush, manual, expected) in [
+        ("1", "ON", Class::Durable),
+        ("2", "ON", Class::Process),
+        ("0", "ON", Class::Process),
+        ("2", "OFF", Class::LastSecond),
+        ("0", "OFF", Class::LastCommits),
+    ] {
+        assert_eq!(rocks(flush, manual), expected, "{flush} {manual}");
+    }
+    let no_log = class(&[("rocksdb_write_disable_wal", "ON")]);
+    assert_eq!(no_log, Some(Class::Process));
+    let no_redo = class(&[("innodb_redo_log_enabled", "OFF")]);
+    assert_eq!(no_redo, Some(Class::Damaged));
+    let soft = class(&[("aria_group_commit", "soft")]);
+    assert_eq!(soft, Some(Class::LastCommits));
 }
 
 fn plan(run: &mut RunRecord) -> &mut Plan {

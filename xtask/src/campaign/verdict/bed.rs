@@ -50,7 +50,7 @@ impl Bed {
                 let options = Options {
                     arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
                     dies_with_thread: true,
-                    file_size_max: None,
+                    ..Options::default()
                 };
                 let ready = initialize(kind, &files.path().join(kind.tag()))?;
                 Some(ready.launch(options)?)

@@ -24,6 +24,7 @@ const VERSIONS: [(Version, &[&str]); 3] = [
             "pg_stat_checkpointer.num_timed",
             "pg_stat_bgwriter.maxwritten_clean",
             "pg_stat_wal.wal_sync",
+            "pg_stat_io.object",
             "pg_stat_io.op_bytes",
             "pg_stat_io.reads",
             "pg_stat_io.writes",
@@ -38,6 +39,7 @@ const VERSIONS: [(Version, &[&str]); 3] = [
             "pg_stat_checkpointer.num_timed",
             "pg_stat_wal.wal_fpi",
             "pg_stat_wal.wal_buffers_full",
+            "pg_stat_io.object",
             "pg_stat_io.reads",
             "pg_stat_io.read_bytes",
             "pg_stat_io.writes",
@@ -128,4 +130,15 @@ fn versions_have_different_views() {
             .iter()
             .any(|sql| sql.contains("sum(reads * op_bytes)"))
     );
+}
+
+#[test]
+fn the_logs_syncs_are_counted_once_in_each_version() {
+    let of_log = "WHERE object = 'wal'";
+    let newest = texts(&["pg_stat_io.object", "pg_stat_wal.wal_bytes"]);
+    let log = newest.iter().find(|sql| sql.contains(of_log)).unwrap();
+    assert!(log.contains("sum(fsyncs)"), "{log}");
+    // 16 and 17 have both views, and count the log's syncs in the older one.
+    let both = texts(&["pg_stat_io.object", "pg_stat_wal.wal_sync"]);
+    assert!(both.iter().all(|sql| !sql.contains(of_log)), "{both:?}");
 }

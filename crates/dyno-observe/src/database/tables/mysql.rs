@@ -1,10 +1,10 @@
 //! MySQL and MariaDB: `SHOW CREATE TABLE`, and InnoDB's statistics.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dyno_core::Clock;
 use dyno_core::db::DbError;
-use dyno_core::tables::{TABLES, elements};
+use dyno_core::tables::{TABLES, elements, places};
 
 use super::super::{is_lost, refusal};
 use super::uses::{
@@ -26,17 +26,18 @@ const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the 
 /// So many tables that InnoDB takes for empty are looked into.
 const LOOKS_MAX: usize = 20;
 
-/// Tells the tables of the connection's database.
+/// Tells the tables of the connection's database. Returns, too, the names of the facts about
+/// places that their definitions name.
 ///
 /// # Errors
 /// The connection is lost.
 pub(in crate::database) fn tell(
     asking: &mut Asking<'_>,
     is_mariadb: bool,
-) -> Result<Stores, DbError> {
+) -> Result<(Stores, BTreeSet<String>), DbError> {
     let Some(database) = asking.one_or_gap(TABLES, "SELECT DATABASE()", "")? else {
         asking.sink.gap(TABLES, "the target names no database");
-        return Ok(Stores::default());
+        return Ok((Stores::default(), BTreeSet::new()));
     };
     // A table that somebody alters is not waited for, and all servers quote alike.
     let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
@@ -72,7 +73,11 @@ fn limited(is_mariadb: bool, select: &str) -> String {
     }
 }
 
-fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<Stores, DbError> {
+fn tables(
+    asking: &mut Asking<'_>,
+    is_mariadb: bool,
+    database: &str,
+) -> Result<(Stores, BTreeSet<String>), DbError> {
     // The name alone takes MariaDB no look into the tables' own files.
     let names = format!(
         "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
@@ -109,8 +114,10 @@ fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<S
     }
     statistics(asking, &mut tables)?;
     let stores = Stores::of(&listed, &tables);
+    let named = tables.iter().flat_map(|table| places(&table.definition));
+    let named = named.collect();
     tell_all(asking.sink, &listed.total, tables, SOURCE);
-    Ok(stores)
+    Ok((stores, named))
 }
 
 fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {

@@ -96,6 +96,8 @@ struct Ends<'a> {
 impl<'a> Ends<'a> {
     fn of(view: &'a View<'a>) -> Option<Self> {
         let mean = |name: &str| view.mean(name);
+        // What failed is rolled back too, which the errors tell.
+        let failed = per_s(view, view.totals().errors);
         let to_savepoint = || client(view, "rollbacks_to_savepoint").unwrap_or(0.0);
         let (who, commits, rollbacks, to_savepoint) = match () {
             () if view.embedded() => (
@@ -110,16 +112,22 @@ impl<'a> Ends<'a> {
                 mean("db.database.xact_rollback")?,
                 to_savepoint(),
             ),
-            () => (
-                "server",
-                mean("db.status.com_commit")?,
-                mean("db.status.com_rollback")?,
-                mean("db.status.com_rollback_to_savepoint").unwrap_or_else(to_savepoint),
-            ),
+            () => {
+                let xa = |name: &str| mean(name).unwrap_or(0.0);
+                let commits = mean("db.status.com_commit")?;
+                let rollbacks = mean("db.status.com_rollback")?;
+                // A transaction that begins commits the one before it that has not ended.
+                let begun = mean("db.status.com_begin").unwrap_or(0.0);
+                let implicit = (begun - commits - rollbacks - failed).max(0.0);
+                (
+                    "server",
+                    commits + implicit + xa("db.status.com_xa_commit"),
+                    rollbacks + xa("db.status.com_xa_rollback"),
+                    mean("db.status.com_rollback_to_savepoint").unwrap_or_else(to_savepoint),
+                )
+            }
         };
         let events = view.events_per_s()?;
-        // What failed is rolled back too, which the errors tell.
-        let failed = per_s(view, view.totals().errors);
         Some(Self {
             view,
             who,
@@ -229,6 +237,9 @@ fn rows_changed(view: &View) -> Option<f64> {
 /// the sessions have another `synchronous_commit` than the server. Syncs that a method of opening
 /// the log implies are not counted.
 fn unsynced(view: &View, writing: f64) -> Option<String> {
+    if let Some(why) = without_log(view) {
+        return Some(why);
+    }
     let method = view.run.setting("wal_sync_method")?;
     let syncs = view.mean("db.wal.syncs")?;
     let sessions = f64::from(view.drive()?.sessions);
@@ -239,6 +250,24 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
              per second, so that the sessions did not wait for it",
             text::rate(writing),
             text::plain(syncs)
+        )
+    })
+}
+
+/// MyRocks wrote less to its log than rows it changed have bytes: sessions turned the log off for
+/// themselves.
+fn without_log(view: &View) -> Option<String> {
+    let rows = view.mean_sum(&[
+        "db.rocksdb.rows_inserted",
+        "db.rocksdb.rows_updated",
+        "db.rocksdb.rows_deleted",
+    ])?;
+    let bytes = view.mean("db.rocksdb.wal_bytes")?;
+    (rows >= 1.0 && bytes < rows).then(|| {
+        format!(
+            "MyRocks changed {} rows per second and wrote {} bytes to its log",
+            text::rate(rows),
+            text::rate(bytes)
         )
     })
 }

@@ -2,7 +2,9 @@
 //! no log.
 
 use dyno_core::record::Fact;
-use dyno_core::tables::{TABLES, TableGroup, groups};
+use dyno_core::tables::{
+    TABLES, TableGroup, directory_of, groups, places as places_of, tablespace_of,
+};
 
 use super::Class;
 use crate::view::View;
@@ -41,14 +43,59 @@ const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Whose lower layers are not known.
 const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 
+/// A directory: the beginning of its facts, what a crash of the host costs when it is in memory,
+/// what it holds, and the engine whose tables alone it concerns.
+type Directory = (&'static str, Class, &'static str, Option<&'static str>);
+
+const DIRECTORIES: [Directory; 10] = [
+    ("data", Class::Host, "the data lies", None),
+    ("data.redo", Class::Damaged, "the log lies", None),
+    ("data.undo", Class::Damaged, "the undo log is", None),
+    (
+        "data.system",
+        Class::Damaged,
+        "InnoDB's system tablespace is",
+        None,
+    ),
+    (
+        "data.doublewrite",
+        Class::Damaged,
+        "the doublewrite buffer is",
+        None,
+    ),
+    ("data.database", Class::Damaged, "the database is", None),
+    // A commit that the binary log does not know is rolled back.
+    ("data.binlog", Class::LastCommits, "the binary log is", None),
+    (
+        "data.aria_log",
+        Class::Damaged,
+        "Aria's log is",
+        Some("aria"),
+    ),
+    (
+        "data.rocksdb",
+        Class::Damaged,
+        "MyRocks' data is",
+        Some("rocksdb"),
+    ),
+    (
+        "data.rocksdb_wal",
+        Class::Damaged,
+        "MyRocks' log is",
+        Some("rocksdb"),
+    ),
+];
 /// Facts about tables of other schemas that the run used, by their engine or persistence.
 const ELSEWHERE: &str = "db.tables.used_elsewhere[";
 
 /// What promises less than the settings, and how much that is.
-pub(super) fn weaker(view: &View) -> Vec<(Class, String)> {
-    let mut found: Vec<(Class, String)> = own(view).iter().filter_map(of_table).collect();
+pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
+    let own = own(view);
+    let mut found: Vec<(Class, String)> = own.iter().filter_map(of_table).collect();
     found.extend(elsewhere(view).iter().filter_map(of_table));
-    found.extend(places(|name| view.run.fact(name)));
+    let fact = |name: &str| view.run.fact(name);
+    found.extend(places(fact, |engine| engines.are_used(engine)));
+    found.extend(own.iter().flat_map(|group| in_memory(group, fact)));
     if view.run.fact("client.statements.changes_temporary_only") == Some("yes") {
         let names = temporary(view).unwrap_or_default();
         let why = format!("statements change temporary tables alone ({names})");
@@ -90,20 +137,79 @@ fn elsewhere(view: &View) -> Vec<TableGroup> {
     facts.filter_map(group).collect()
 }
 
-/// Places in memory, by facts.
-pub(super) fn places<'a>(fact: impl Fn(&str) -> Option<&'a str>) -> Vec<(Class, String)> {
-    let mut found = Vec::new();
-    for (place, class) in [("data", Class::Host), ("data.redo", Class::Damaged)] {
-        let kind = fact(&format!("{place}.filesystem.type"));
-        if let Some(kind) = kind.filter(|kind| IN_MEMORY.contains(kind)) {
-            let what = match class {
-                Class::Host => "the data lies",
-                _ => "the log lies",
-            };
-            found.push((class, format!("{what} on {kind}, which is memory")));
+/// The engines of the tables that the run used.
+pub(super) struct Engines<'a> {
+    /// In lower case.
+    known: Vec<String>,
+    /// There are tables that nobody looked at.
+    are_some_unseen: bool,
+    default: Option<&'a str>,
+}
+
+impl<'a> Engines<'a> {
+    pub(super) fn of(view: &View<'a>) -> Self {
+        let groups = own(view).into_iter().chain(elsewhere(view));
+        let engines = groups.filter_map(|group| Some(group.engine?.to_ascii_lowercase()));
+        // Aria's name may say more: `Aria (not transactional)`.
+        let first = |engine: String| engine.split(' ').next().unwrap_or_default().to_owned();
+        Self {
+            known: engines.map(first).collect(),
+            are_some_unseen: view.run.fact("db.tables.unseen").is_some(),
+            default: view.run.setting("default_storage_engine"),
         }
     }
-    found
+
+    /// Whether tables of this engine were used, as far as that is known.
+    pub(super) fn are_used(&self, engine: &str) -> bool {
+        let is_guess = self.known.is_empty() || self.are_some_unseen;
+        self.known.iter().any(|known| known == engine) || is_guess && is_usual(engine, self.default)
+    }
+}
+
+/// Whether tables have this engine where nobody knows better.
+pub(super) fn is_usual(engine: &str, default: Option<&str>) -> bool {
+    engine == "innodb" || default.is_some_and(|default| default.eq_ignore_ascii_case(engine))
+}
+
+/// Places in memory, by facts, for tables of the engines that are used.
+pub(super) fn places<'a>(
+    fact: impl Fn(&str) -> Option<&'a str>,
+    used: impl Fn(&str) -> bool,
+) -> Vec<(Class, String)> {
+    let directories = DIRECTORIES
+        .iter()
+        .filter(|(.., engine)| engine.is_none_or(&used));
+    let found = directories.filter_map(|(place, class, what, _)| {
+        let kind = memory(place, &fact)?;
+        Some((*class, format!("{what} on {kind}, which is memory")))
+    });
+    found.collect()
+}
+
+/// Directories and tablespaces in memory that tables' definitions name.
+fn in_memory<'a>(
+    group: &TableGroup,
+    fact: impl Fn(&str) -> Option<&'a str>,
+) -> Vec<(Class, String)> {
+    let why = |place: String| {
+        let kind = memory(&place, &fact)?;
+        let names = &group.label;
+        let within = match tablespace_of(&place) {
+            Some(name) => format!("in the tablespace {name}"),
+            None => format!("in {}", directory_of(&place)?),
+        };
+        let why = format!("{names} is {within} on {kind}, which is memory");
+        Some((Class::Damaged, why))
+    };
+    places_of(&group.definition)
+        .into_iter()
+        .filter_map(why)
+        .collect()
+}
+
+/// The file system of a place that is memory.
+fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
+    fact(&format!("{place}.filesystem.type")).filter(|kind| IN_MEMORY.contains(kind))
 }
 
 /// The file system that the data is on, and which tables are not known.

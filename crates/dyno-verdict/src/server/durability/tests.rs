@@ -1,5 +1,7 @@
 //! Promises that settings make and something else breaks.
 
+mod elsewhere;
+
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::{Event, EventKind, RunRecord};
 

@@ -1,0 +1,117 @@
+//! What MySQL and MariaDB keep outside the data directory: logs, tablespaces, tables.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use dyno_core::db::DbError;
+use dyno_core::tables::{directory_of, tablespace, tablespace_of};
+
+use super::Asking;
+use crate::place::Place;
+
+/// Settings that name a directory, and what the names of its facts begin with.
+const DIRECTORIES: [(&str, &str); 7] = [
+    ("innodb_log_group_home_dir", "data.redo"),
+    ("innodb_undo_directory", "data.undo"),
+    ("innodb_data_home_dir", "data.system"),
+    ("innodb_doublewrite_dir", "data.doublewrite"),
+    ("aria_log_dir_path", "data.aria_log"),
+    ("rocksdb_datadir", "data.rocksdb"),
+    ("rocksdb_wal_dir", "data.rocksdb_wal"),
+];
+/// Settings that name a file, or several with their sizes: `ibdata1:12M;/fast/ibdata2:12M`.
+const FILES: [(&str, &str); 2] = [
+    ("log_bin_basename", "data.binlog"),
+    ("innodb_data_file_path", "data.system"),
+];
+
+/// The places that settings name.
+pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place> {
+    let mut places = Vec::new();
+    let mut add = |what: &str, path: PathBuf| {
+        if !path.as_os_str().is_empty() {
+            let what = what.to_owned();
+            places.push(Place { what, path });
+        }
+    };
+    for (name, what) in DIRECTORIES {
+        add(what, setting(name).unwrap_or_default().into());
+    }
+    for (name, what) in FILES {
+        for file in setting(name).unwrap_or_default().split(';') {
+            let file = file.split(':').next().unwrap_or_default();
+            let folder = Path::new(file).parent();
+            add(what, folder.unwrap_or(Path::new("")).to_owned());
+        }
+    }
+    places
+}
+
+/// The places that tables' definitions name, by the names of their facts, and that of the target's
+/// database: its directory may be a link.
+///
+/// # Errors
+/// The connection is lost.
+pub(super) fn of_tables(
+    asking: &mut Asking<'_>,
+    named: &BTreeSet<String>,
+) -> Result<Vec<Place>, DbError> {
+    let mut places = Vec::new();
+    let mut add = |what: &str, path: PathBuf| {
+        let what = what.to_owned();
+        places.push(Place { what, path });
+    };
+    if let Some(name) = asking.one_or_gap("data.database", "SELECT DATABASE()", "")? {
+        add("data.database", name.into());
+    }
+    for place in named {
+        if let Some(path) = directory_of(place) {
+            add(place, path.into());
+        }
+    }
+    if named.iter().any(|place| tablespace_of(place).is_some()) {
+        let sql = "SELECT TABLESPACE_NAME, FILE_NAME FROM information_schema.FILES \
+                   WHERE FILE_TYPE = 'TABLESPACE'";
+        for row in asking.rows_or_gap("data.tablespaces", sql, "")? {
+            let [Some(name), Some(file)] = row.as_slice() else {
+                continue;
+            };
+            let what = tablespace(name);
+            if let Some(folder) = Path::new(file).parent().filter(|_| named.contains(&what)) {
+                add(&what, folder.to_owned());
+            }
+        }
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_name_places() {
+        let places = of_settings(|name| {
+            let value = match name {
+                "innodb_log_group_home_dir" => "./",
+                "innodb_undo_directory" => "/fast/undo",
+                "innodb_data_home_dir" | "rocksdb_wal_dir" => "",
+                "innodb_data_file_path" => "ibdata1:12M;/fast/ibdata2:12M:autoextend",
+                "log_bin_basename" => "/logs/binlog",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        let found: Vec<(&str, &str)> = places
+            .iter()
+            .map(|place| (place.what.as_str(), place.path.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("data.redo", "./"),
+            ("data.undo", "/fast/undo"),
+            ("data.binlog", "/logs"),
+            ("data.system", "/fast"),
+        ];
+        assert_eq!(found, expected);
+    }
+}

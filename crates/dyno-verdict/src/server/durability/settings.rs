@@ -1,0 +1,136 @@
+//! What each setting promises of a commit.
+
+use super::Class;
+
+/// Which values of a setting, in lower case, cost what.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    costs: &'static [(Class, &'static [&'static str])],
+    /// The engine whose tables alone it concerns, in lower case.
+    engine: Option<&'static str>,
+    /// Another setting, and its values with which this row counts. It counts, too, where that
+    /// setting is not known.
+    when: Option<(&'static str, &'static [&'static str])>,
+}
+
+const fn row(name: &'static str, costs: &'static [(Class, &'static [&'static str])]) -> Row {
+    Row {
+        name,
+        costs,
+        engine: None,
+        when: None,
+    }
+}
+
+impl Row {
+    const fn of(self, engine: &'static str) -> Self {
+        Self {
+            engine: Some(engine),
+            ..self
+        }
+    }
+
+    const fn when(self, name: &'static str, values: &'static [&'static str]) -> Self {
+        Self {
+            when: Some((name, values)),
+            ..self
+        }
+    }
+}
+
+const FLUSH: &str = "innodb_flush_log_at_trx_commit";
+const ON: &[&str] = &["on", "1"];
+
+pub(super) const ROWS: &[Row] = &[
+    row(
+        FLUSH,
+        &[(Class::Process, &["0"]), (Class::LastSecond, &["2"])],
+    )
+    .of("innodb"),
+    row("sync_binlog", &[(Class::LastCommits, &["0"])]).when("log_bin", ON),
+    row(
+        "innodb_doublewrite",
+        &[(Class::Damaged, &["off", "0", "detect_only"])],
+    ),
+    // A status variable of MySQL's, which `ALTER INSTANCE DISABLE INNODB REDO_LOG` sets.
+    row("innodb_redo_log_enabled", &[(Class::Damaged, &["off"])]),
+    row(
+        "innodb_flush_method",
+        &[
+            (Class::LastCommits, &["o_direct_no_fsync"]),
+            (Class::Damaged, &["nosync", "littlesync"]),
+        ],
+    ),
+    // MyRocks keeps what it has not written by itself in its own buffer, for up to a second with 2.
+    row(ROCKSDB_FLUSH, &[(Class::Process, &["0", "2"])])
+        .of("rocksdb")
+        .when("rocksdb_manual_wal_flush", ON),
+    row(
+        ROCKSDB_FLUSH,
+        &[(Class::LastCommits, &["0"]), (Class::LastSecond, &["2"])],
+    )
+    .of("rocksdb")
+    .when("rocksdb_manual_wal_flush", &["off", "0"]),
+    row("rocksdb_write_disable_wal", &[(Class::Process, ON)]).of("rocksdb"),
+    // Syncs at an interval of its own, whose length another setting has.
+    row("aria_group_commit", &[(Class::LastCommits, &["soft"])]).of("aria"),
+    // Commits wait in the server's own buffers for the log writer's next turn.
+    row("synchronous_commit", &[(Class::Process, &["off"])]),
+    row("fsync", &[(Class::Damaged, &["off"])]),
+    row("full_page_writes", &[(Class::Damaged, &["off"])]),
+    row(
+        "synchronous",
+        &[
+            (Class::LastCommits, &["1", "normal"]),
+            (Class::Damaged, &["0", "off"]),
+        ],
+    ),
+    // A commit deletes the journal, and only EXTRA syncs the directory then: a journal that is
+    // back after a crash takes the last commit back.
+    row("synchronous", &[(Class::LastCommits, &["2", "full"])]).when("journal_mode", &["delete"]),
+    row("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
+];
+const ROCKSDB_FLUSH: &str = "rocksdb_flush_log_at_trx_commit";
+
+/// What a value of this row's setting costs, and the setting with which it does.
+pub(super) fn cost<'a>(
+    row: &Row,
+    value: &str,
+    setting: impl Fn(&str) -> Option<&'a str>,
+) -> Option<(Class, Option<&'static str>)> {
+    let lower = value.trim().to_ascii_lowercase();
+    let class = match row
+        .costs
+        .iter()
+        .find(|cost| cost.1.contains(&lower.as_str()))
+    {
+        Some(cost) => cost.0,
+        None if many_groups(row.name, &lower) => Class::LastCommits,
+        None => return None,
+    };
+    let Some((name, values)) = row.when else {
+        return Some((class, None));
+    };
+    match setting(name).map(|value| value.trim().to_ascii_lowercase()) {
+        Some(known) => values
+            .contains(&known.as_str())
+            .then_some((class, Some(name))),
+        None => Some((class, None)),
+    }
+}
+
+/// Whether a row's setting counts for tables of engines that are `used`.
+pub(super) fn concerns(row: &Row, used: impl Fn(&str) -> bool) -> bool {
+    row.engine.is_none_or(used)
+}
+
+/// Whether a setting decides the class.
+pub(crate) fn decides(setting: &str) -> bool {
+    ROWS.iter()
+        .any(|row| row.name == setting || row.when.is_some_and(|(name, _)| name == setting))
+}
+
+/// Whether the binary log is synced only after several commits.
+fn many_groups(name: &str, value: &str) -> bool {
+    name == "sync_binlog" && value.parse::<u64>().is_ok_and(|commits| commits > 1)
+}

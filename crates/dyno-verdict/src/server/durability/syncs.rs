@@ -1,0 +1,53 @@
+//! Syncs that reach no disk: the server asks for them, and something in between drops them.
+
+use crate::check::Threshold;
+use crate::text;
+use crate::view::View;
+
+/// A sync of the log follows a write of it, which a disk must do before the sync ends.
+pub(super) const WITHOUT_WRITES: Threshold = Threshold {
+    name: "syncs of the log",
+    value: 2.0,
+    unit: "times the writes of all disks",
+    why: "each sync of the log waits for a write that a disk counts; a server's log syncs one \
+          after the other, so that no write serves two of them",
+};
+/// Fewer syncs per second than this are too few to compare.
+const SYNCS_MIN: f64 = 20.0;
+/// Counters of the log's syncs.
+const SYNCS: [&str; 3] = [
+    "db.wal.syncs",
+    "db.status.innodb_os_log_fsyncs",
+    "db.innodb.os_log_fsyncs",
+];
+/// Disks that programs write to without requests, by the beginning of their names.
+const WITHOUT_REQUESTS: &str = "pmem";
+
+/// Why syncs are known to do nothing.
+pub(super) fn ignored(view: &View) -> Option<String> {
+    if let Some(library) = view.run.fact("server.ignores_syncs") {
+        let who = if view.embedded() {
+            "Dyno"
+        } else {
+            "the server"
+        };
+        return Some(format!(
+            "{who} runs with {library}, which ignores each sync"
+        ));
+    }
+    // Of another host's disks, of file systems without a disk, and of a network's nothing is known.
+    let disk = view.run.fact("data.disk")?;
+    if view.same_host() != Some(true) || disk.starts_with(WITHOUT_REQUESTS) {
+        return None;
+    }
+    let syncs = SYNCS.iter().find_map(|name| view.mean(name))?;
+    let writes = view.devices_mean("host.disk[", "].writes")?;
+    (syncs >= SYNCS_MIN && syncs > WITHOUT_WRITES.value * writes).then(|| {
+        format!(
+            "the log was synced {} times per second, and all disks together wrote {} times: \
+             something ignores the syncs",
+            text::rate(syncs),
+            text::rate(writes)
+        )
+    })
+}

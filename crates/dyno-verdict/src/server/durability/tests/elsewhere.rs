@@ -1,0 +1,167 @@
+//! Engines, places, syncs and commits that settings alone do not show.
+
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+
+use super::{counted, engine};
+use crate::samples::{drop_series, fact, series, setting};
+use crate::tests::expect;
+
+#[test]
+fn settings_of_engines_that_no_table_has_promise_nothing() {
+    let told = |engine_of_tables: &str, name: &str, value: &str| {
+        let found = expect("durability", Pass, |run| {
+            setting(run, name, value);
+            engine(run, "sbtest1", engine_of_tables);
+        });
+        found.evidence.starts_with("Each commit durable:")
+    };
+    let rocks = "rocksdb_flush_log_at_trx_commit";
+    assert!(told("InnoDB", rocks, "2"));
+    assert!(!told("ROCKSDB", rocks, "2"));
+    assert!(told("ROCKSDB", "innodb_flush_log_at_trx_commit", "0"));
+    assert!(!told("InnoDB", "innodb_flush_log_at_trx_commit", "0"));
+}
+
+#[test]
+fn what_is_outside_the_data_directory_may_be_in_memory() {
+    for (place, words) in [
+        ("data.undo", "the undo log is on tmpfs"),
+        ("data.system", "InnoDB's system tablespace is on tmpfs"),
+        ("data.doublewrite", "the doublewrite buffer is on tmpfs"),
+        ("data.database", "the database is on tmpfs"),
+    ] {
+        let found = expect("durability", Doubt, |run| {
+            fact(run, &format!("{place}.filesystem.type"), "tmpfs");
+        });
+        let words = format!("May be damaged because {words}, which is memory");
+        assert!(found.evidence.starts_with(&words), "{}", found.evidence);
+    }
+    // The rest is there, and what it does not know is rolled back.
+    let binlog = expect("durability", Pass, |run| {
+        fact(run, "data.binlog.filesystem.type", "tmpfs");
+    });
+    let words = "Last commits lost on OS crash because the binary log is on tmpfs";
+    assert!(binlog.evidence.starts_with(words), "{}", binlog.evidence);
+    // Logs of engines that no table has are nobody's loss.
+    let aria = |run: &mut RunRecord| fact(run, "data.aria_log.filesystem.type", "tmpfs");
+    expect("durability", Pass, aria);
+    expect("durability", Doubt, |run| {
+        aria(run);
+        engine(run, "sbtest1", "Aria");
+    });
+}
+
+#[test]
+fn tables_may_be_in_memory() {
+    let mariadb = "CREATE TABLE `t` (\n  `id` int\n) ENGINE=InnoDB DATA DIRECTORY='/fast/'";
+    let postgres = "TABLE public.t\ncolumn id integer\ntablespace: fast";
+    for (definition, place, words) in [
+        (mariadb, "data.directory[/fast]", "t is in /fast on tmpfs"),
+        (
+            postgres,
+            "data.tablespace[fast]",
+            "t is in the tablespace fast on tmpfs",
+        ),
+    ] {
+        let with = |kind: &'static str| {
+            move |run: &mut RunRecord| {
+                fact(run, "db.table[t].definition", definition);
+                fact(run, &format!("{place}.filesystem.type"), kind);
+            }
+        };
+        let found = expect("durability", Doubt, with("tmpfs"));
+        let words = format!("May be damaged because {words}");
+        assert!(found.evidence.starts_with(&words), "{}", found.evidence);
+        expect("durability", Pass, with("xfs"));
+        // A table that the run does not use is nothing to it.
+        expect("durability", Pass, |run| {
+            with("tmpfs")(run);
+            fact(run, "db.table[t].used", "no");
+        });
+    }
+}
+
+#[test]
+fn syncs_that_reach_no_disk_are_none() {
+    let preloaded = expect("durability", Doubt, |run| {
+        fact(run, "server.ignores_syncs", "libeatmydata.so.1.3.0");
+    });
+    let words = "May be damaged because the server runs with libeatmydata.so.1.3.0";
+    assert!(preloaded.evidence.starts_with(words), "{preloaded:?}");
+    let synced = |syncs: f64, writes: f64| {
+        move |run: &mut RunRecord| {
+            fact(run, "data.disk", "sda");
+            fact(run, "server.same_host", "yes");
+            drop_series(run, "host.disk[");
+            series(run, "db.status.innodb_os_log_fsyncs", &[syncs; 30]);
+            series(run, "host.disk[sda].writes", &[writes; 30]);
+        }
+    };
+    let none = expect("durability", Doubt, synced(800.0, 12.0));
+    let words = "the log was synced 800 times per second, and all disks together wrote 12 times";
+    assert!(none.evidence.contains(words), "{}", none.evidence);
+    expect("durability", Pass, synced(800.0, 1700.0));
+    // A few syncs of an idle log may fall between two looks.
+    expect("durability", Pass, synced(3.0, 0.0));
+    // A disk that takes no requests counts none, and another host's are not known.
+    for (name, value) in [("data.disk", "pmem0"), ("server.same_host", "no")] {
+        expect("durability", Pass, |run| {
+            synced(800.0, 12.0)(run);
+            fact(run, name, value);
+        });
+    }
+}
+
+#[test]
+fn transactions_end_without_a_commit_of_their_own() {
+    let without_autocommit = |name: &'static str, rate: f64| {
+        move |run: &mut RunRecord| {
+            counted(run, 0.0, 0.0);
+            setting(run, "autocommit", "OFF");
+            series(run, name, &[rate; 30]);
+        }
+    };
+    expect(
+        "durability",
+        Doubt,
+        without_autocommit("db.status.com_xa_commit", 0.0),
+    );
+    expect(
+        "durability",
+        Pass,
+        without_autocommit("db.status.com_xa_commit", 1000.0),
+    );
+    // BEGIN commits what was open.
+    expect(
+        "durability",
+        Pass,
+        without_autocommit("db.status.com_begin", 1000.0),
+    );
+    let undone = expect("durability", Doubt, |run| {
+        counted(run, 2.0, 0.0);
+        series(run, "db.status.com_xa_rollback", &[1000.0; 30]);
+    });
+    assert!(undone.evidence.starts_with("Not committed"), "{undone:?}");
+    expect("durability", Doubt, |run| {
+        counted(run, 0.0, 1000.0);
+        series(run, "db.status.com_begin", &[1000.0; 30]);
+    });
+}
+
+#[test]
+fn sessions_may_turn_the_log_off() {
+    let rocks = |bytes: f64| {
+        let finding = expect("durability", Pass, |run| {
+            counted(run, 1000.0, 0.0);
+            engine(run, "sbtest1", "ROCKSDB");
+            series(run, "db.rocksdb.rows_inserted", &[1000.0; 30]);
+            series(run, "db.rocksdb.wal_bytes", &[bytes; 30]);
+        });
+        finding.evidence
+    };
+    let without = rocks(0.0);
+    let words = "Lost on process crash because MyRocks changed 1,000 rows per second";
+    assert!(without.starts_with(words), "{without}");
+    assert!(rocks(60_000.0).starts_with("Each commit durable"));
+}

@@ -1,0 +1,117 @@
+//! What a server acknowledged, kept by its clients: rows inserted, and rows updated.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::{Kind, Server};
+use mysql::prelude::Queryable;
+
+const SESSIONS: i64 = 4;
+/// Keys of a session begin at its number times this.
+const KEYS: i64 = 100_000_000;
+/// Every so many inserts the row is updated, too.
+const UPDATE_EVERY: i64 = 4;
+/// Longer than a server that syncs once a second leaves unsynced.
+const LOAD: Duration = Duration::from_millis(1_500);
+
+/// A session on a server.
+pub enum Client {
+    Mysql(mysql::Conn),
+    Postgres(postgres::Client),
+}
+
+impl Client {
+    /// All sessions of the load, each of which has run a statement first.
+    pub fn connect(server: &Server, first: &str) -> Vec<Self> {
+        let connect = |_| {
+            let mut client = match server.kind {
+                Kind::Postgres => Self::Postgres(server.postgres("verdict")),
+                _ => Self::Mysql(server.mysql(Some("verdict"))),
+            };
+            assert!(first.is_empty() || client.execute(first), "{first}");
+            client
+        };
+        (0..SESSIONS).map(connect).collect()
+    }
+
+    /// Whether the server acknowledged it.
+    fn execute(&mut self, sql: &str) -> bool {
+        match self {
+            Self::Mysql(client) => client.query_drop(sql).is_ok(),
+            Self::Postgres(client) => client.batch_execute(sql).is_ok(),
+        }
+    }
+}
+
+/// Keys of rows.
+#[derive(Default)]
+pub struct Acknowledged {
+    pub inserted: Vec<i64>,
+    pub updated: Vec<i64>,
+}
+
+impl Acknowledged {
+    /// How many statements it was.
+    pub fn count(&self) -> usize {
+        self.inserted.len() + self.updated.len()
+    }
+
+    /// How many of them are not there.
+    pub fn lost(&self, server: &Server) -> usize {
+        let keys = |sql: &str| -> HashSet<i64> {
+            let rows = server.query(Some("verdict"), sql);
+            let keys = rows.into_iter().flatten();
+            keys.map(|key| key.parse().unwrap()).collect()
+        };
+        let all = keys("SELECT id FROM ledger WHERE id > 0");
+        let updated = keys("SELECT id FROM ledger WHERE id > 0 AND v = 1");
+        let missing =
+            |of: &[i64], there: &HashSet<i64>| of.iter().filter(|key| !there.contains(key)).count();
+        missing(&self.inserted, &all) + missing(&self.updated, &updated)
+    }
+}
+
+/// Loads the server with all sessions, has it killed meanwhile, and returns what it acknowledged.
+pub fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
+    let is_killed = AtomicBool::new(false);
+    let is_killed = &is_killed;
+    thread::scope(|scope| {
+        let sessions: Vec<_> = (1..)
+            .zip(clients)
+            .map(|(session, client)| scope.spawn(move || load(client, session * KEYS, is_killed)))
+            .collect();
+        thread::sleep(LOAD);
+        kill();
+        is_killed.store(true, Ordering::Relaxed);
+        let mut all = Acknowledged::default();
+        for session in sessions {
+            let own = session.join().unwrap();
+            all.inserted.extend(own.inserted);
+            all.updated.extend(own.updated);
+        }
+        all
+    })
+}
+
+fn load(mut client: Client, first: i64, is_killed: &AtomicBool) -> Acknowledged {
+    let mut own = Acknowledged::default();
+    for key in first.. {
+        if !client.execute(&format!("INSERT INTO ledger (id, v) VALUES ({key}, 0)")) {
+            break;
+        }
+        own.inserted.push(key);
+        if key % UPDATE_EVERY == 0 {
+            if !client.execute(&format!("UPDATE ledger SET v = 1 WHERE id = {key}")) {
+                break;
+            }
+            own.updated.push(key);
+        }
+        // A server that outlives its kill would be loaded for ever.
+        if is_killed.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    own
+}

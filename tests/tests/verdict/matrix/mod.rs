@@ -1,0 +1,222 @@
+//! The class of durability that Dyno prints, against what a server really loses: each server is
+//! killed under load, started again, and asked for what it had acknowledged. The tests' output has
+//! the table of docs/durability.md:
+//!
+//!     cargo test -p dyno-tests --features servers --test verdict matrix -- --nocapture
+
+mod ledger;
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use std::process::Command;
+use std::thread;
+
+use dyno_core::finding::DurabilityClass;
+use dyno_tests::{PrivateServer, Server};
+
+use crate::common::{Judged, alone, judge, url};
+use ledger::{Acknowledged, Client};
+
+/// The script that Dyno runs on the table of acknowledged rows.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
+/// So often a server that may lose something is killed until it does.
+const ATTEMPTS: usize = 4;
+
+/// A server's settings, and the class that Dyno must print for them.
+struct Case {
+    /// As the table names them.
+    setting: String,
+    /// What the administrator does first.
+    first: Vec<String>,
+    /// What makes the table `ledger`.
+    table: String,
+    /// What the administrator sets then.
+    set: Vec<String>,
+    /// What each session sets first.
+    session: String,
+    class: DurabilityClass,
+    left: Left,
+}
+
+/// What is left of what was acknowledged, when the process alone is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Left {
+    /// All of it.
+    Everything,
+    /// Not all.
+    NotAll,
+    /// No row.
+    Nothing,
+    /// The server does not start again.
+    NoServer,
+    /// That depends on the moment.
+    Either,
+}
+
+impl Case {
+    fn new(setting: &str, class: DurabilityClass, left: Left) -> Self {
+        Self {
+            setting: setting.to_owned(),
+            first: Vec::new(),
+            table: "CREATE TABLE ledger (id BIGINT PRIMARY KEY, v INT)".to_owned(),
+            set: Vec::new(),
+            session: String::new(),
+            class,
+            left,
+        }
+    }
+
+    /// With options of the table.
+    fn table(mut self, options: &str) -> Self {
+        self.table = format!("{} {options}", self.table);
+        self
+    }
+
+    fn first(mut self, sql: &str) -> Self {
+        self.first.push(sql.to_owned());
+        self
+    }
+
+    fn set(mut self, sql: &str) -> Self {
+        self.set.push(sql.to_owned());
+        self
+    }
+
+    fn session(mut self, sql: &str) -> Self {
+        sql.clone_into(&mut self.session);
+        self
+    }
+}
+
+/// A row of the table.
+struct Row {
+    server: String,
+    setting: String,
+    class: DurabilityClass,
+    acknowledged: usize,
+    lost: Option<usize>,
+    wrong: Option<String>,
+}
+
+#[test]
+fn a_killed_server_keeps_what_its_class_promises() {
+    let _turn = alone();
+    let groups: &[fn() -> Vec<Row>] = &[
+        mysql::mariadb,
+        mysql::rocksdb,
+        mysql::mysql,
+        postgres::installed,
+        postgres::preloaded,
+        postgres::newest,
+        sqlite::modes,
+    ];
+    let rows: Vec<Row> = thread::scope(|scope| {
+        let groups: Vec<_> = groups.iter().map(|group| scope.spawn(group)).collect();
+        let rows = groups.into_iter().map(|group| group.join());
+        rows.flat_map(|rows| rows.unwrap_or_else(|_| panic!("a server of the matrix failed")))
+            .collect()
+    });
+    eprintln!("| Server | Setting | Class | Acknowledged | Lost |");
+    eprintln!("|---|---|---|---:|---:|");
+    for row in &rows {
+        let lost = match row.lost {
+            Some(lost) => lost.to_string(),
+            None => "does not start".to_owned(),
+        };
+        eprintln!(
+            "| {} | {} | {} | {} | {lost} |",
+            row.server,
+            row.setting,
+            row.class.name(),
+            row.acknowledged
+        );
+    }
+    let wrong: Vec<&String> = rows.iter().filter_map(|row| row.wrong.as_ref()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Asks Dyno for its class, kills the server under load, and looks for what it acknowledged.
+fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
+    let server = private.server();
+    for sql in &case.first {
+        server.execute(None, sql);
+    }
+    make(&server, case);
+    let line = format!(
+        "{SCRIPT} --target {} -c 2 -t 3s --warmup 0",
+        url(&server, "verdict")
+    );
+    let session = format!("--session_sql={}", case.session);
+    let begin = |command: &mut Command| {
+        command.arg(session);
+    };
+    let run = judge(&line, None, begin, |_| {});
+    let (mut acknowledged, mut lost) = kill(private, case);
+    for _ in 1..ATTEMPTS {
+        // A server that is killed just after it has written what it keeps in memory loses nothing.
+        if case.left != Left::NotAll || lost != Some(0) {
+            break;
+        }
+        make(&server, case);
+        (acknowledged, lost) = kill(private, case);
+    }
+    row(version, case, &run, &acknowledged, lost)
+}
+
+/// Makes the table anew, and sets what is to be set: a restart takes it back.
+fn make(server: &Server, case: &Case) {
+    server.execute(Some("verdict"), "DROP TABLE IF EXISTS ledger");
+    server.execute(Some("verdict"), &case.table);
+    for sql in &case.set {
+        server.execute(None, sql);
+    }
+}
+
+/// What was acknowledged until the server was killed, and how much of it is lost; nothing where the
+/// server does not start again.
+fn kill(private: &mut PrivateServer, case: &Case) -> (Acknowledged, Option<usize>) {
+    let server = private.server();
+    let clients = Client::connect(&server, &case.session);
+    let acknowledged = ledger::until_killed(clients, || private.kill().unwrap());
+    let lost = private
+        .start_again()
+        .ok()
+        .map(|()| acknowledged.lost(&server));
+    (acknowledged, lost)
+}
+
+fn row(
+    version: &str,
+    case: &Case,
+    run: &Judged,
+    acknowledged: &Acknowledged,
+    lost: Option<usize>,
+) -> Row {
+    let finding = run.finding("durability");
+    let class = finding["durability"]["class"].clone();
+    let class: DurabilityClass = serde_json::from_value(class).unwrap();
+    let all = acknowledged.count();
+    let is_left = match case.left {
+        Left::Everything => lost == Some(0),
+        Left::NotAll => lost.is_some_and(|lost| lost > 0),
+        Left::Nothing => lost == Some(all),
+        Left::NoServer => lost.is_none(),
+        Left::Either => true,
+    };
+    let is_right = class == case.class && is_left && all > 0;
+    let wrong = (!is_right).then(|| {
+        format!(
+            "{version}, {}: {:?} expected, {all} acknowledged, {lost:?} lost: {finding}",
+            case.setting, case.class
+        )
+    });
+    Row {
+        server: version.to_owned(),
+        setting: case.setting.clone(),
+        class,
+        acknowledged: all,
+        lost,
+        wrong,
+    }
+}

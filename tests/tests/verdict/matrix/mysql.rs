@@ -1,0 +1,93 @@
+//! MariaDB with InnoDB, Aria, MyISAM, MEMORY and MyRocks; MySQL also with its redo log off.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use dyno_core::finding::DurabilityClass::{
+    self, Damaged, Durable, Emptied, LastSecond, Process, Statement,
+};
+use dyno_tests::{Kind, start_private_server_with};
+
+use super::{Case, Left, Row, prove};
+use crate::common::with_database;
+
+/// Proves one case after the other on one server.
+fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
+    let mut private = start_private_server_with(kind, arguments);
+    with_database(&private);
+    let version = private.server().query_one(None, "SELECT VERSION()");
+    let number = version.split('-').next().unwrap_or_default();
+    let version = format!("{kind} {number}");
+    let rows = cases.iter();
+    rows.map(|case| prove(&mut private, &version, case))
+        .collect()
+}
+
+/// InnoDB's tables with a value of the setting that decides.
+fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
+    let name = "innodb_flush_log_at_trx_commit";
+    let set = format!("SET GLOBAL {name} = {value}");
+    Case::new(&format!("`{name} = {value}`"), class, left).set(&set)
+}
+
+pub fn mariadb() -> Vec<Row> {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let elsewhere = format!("DATA DIRECTORY='{}'", folder.path().display());
+    let aria = "ENGINE=Aria TRANSACTIONAL=1";
+    let cases = [
+        flush(1, Durable, Left::Everything),
+        flush(2, LastSecond, Left::Everything),
+        flush(0, Process, Left::NotAll),
+        Case::new("`DATA DIRECTORY` on tmpfs", Damaged, Left::Everything)
+            .set("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+            .table(&elsewhere),
+        Case::new("Aria", Statement, Left::Everything).table(aria),
+        Case::new("MyISAM", Damaged, Left::Either).table("ENGINE=MyISAM"),
+        Case::new("MEMORY", Emptied, Left::Nothing).table("ENGINE=MEMORY"),
+    ];
+    all(Kind::Mariadb, &[], &cases)
+}
+
+/// MyRocks' tables with a value of its setting.
+fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
+    let name = "rocksdb_flush_log_at_trx_commit";
+    let set = format!("SET GLOBAL {name} = {value}");
+    let setting = format!("MyRocks, `{name} = {value}`{and}");
+    let case = Case::new(&setting, class, left).set(&set);
+    case.table("ENGINE=RocksDB")
+}
+
+pub fn rocksdb() -> Vec<Row> {
+    let plugin = "--plugin-load-add=ha_rocksdb.so";
+    // By default the engine refuses a log whose last record is cut, which a kill may leave.
+    let recover = "--rocksdb-wal-recovery-mode=2";
+    let cases = [
+        rocks(1, "", Durable, Left::Everything),
+        rocks(2, "", Process, Left::NotAll),
+        rocks(0, "", Process, Left::NotAll),
+    ];
+    let mut rows = all(Kind::Mariadb, &[plugin, recover], &cases);
+    let written = "`rocksdb_manual_wal_flush = OFF`";
+    let without = format!(", {written}, sessions with `rocksdb_write_disable_wal = 1`");
+    let cases = [
+        rocks(2, &format!(", {written}"), LastSecond, Left::Everything),
+        rocks(2, &without, Process, Left::NotAll)
+            .session("SET SESSION rocksdb_write_disable_wal = 1"),
+    ];
+    let arguments = [plugin, recover, "--rocksdb-manual-wal-flush=OFF"];
+    rows.extend(all(Kind::Mariadb, &arguments, &cases));
+    rows
+}
+
+pub fn mysql() -> Vec<Row> {
+    let redo = "ALTER INSTANCE DISABLE INNODB REDO_LOG";
+    let cases = [
+        flush(1, Durable, Left::Everything),
+        flush(2, LastSecond, Left::Everything),
+        flush(0, Process, Left::NotAll),
+        // The last one: there is no server after it.
+        Case::new(&format!("`{redo}`"), Damaged, Left::NoServer).set(redo),
+    ];
+    all(Kind::Mysql, &[], &cases)
+}

@@ -1,0 +1,71 @@
+//! PostgreSQL, as the machine has it and in its newest version.
+
+use std::path::{Path, PathBuf};
+
+use dyno_core::finding::DurabilityClass::{Damaged, Durable, Emptied, Process};
+use dyno_tests::private::start_private_server_of;
+use dyno_tests::server::variable;
+use dyno_tests::{Kind, PrivateServer, start_private_server};
+use xtask::servers::programs::{give_to_servers, library};
+
+use super::{Case, Left, Row, prove};
+use crate::common::with_database;
+
+/// Proves one case after the other on one server.
+fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
+    with_database(&private);
+    let version = private.server().query_one(None, "SHOW server_version");
+    let number = version.split(' ').next().unwrap_or_default();
+    let version = format!("PostgreSQL {number}{name}");
+    let rows = cases.iter();
+    rows.map(|case| prove(&mut private, &version, case))
+        .collect()
+}
+
+/// What each version must keep or lose.
+fn usual() -> Vec<Case> {
+    let session = "sessions with `synchronous_commit = off`";
+    let mut unlogged = Case::new("UNLOGGED", Emptied, Left::Nothing);
+    unlogged.table = unlogged.table.replace("TABLE", "UNLOGGED TABLE");
+    vec![
+        Case::new("default", Durable, Left::Everything),
+        Case::new(session, Process, Left::NotAll).session("SET synchronous_commit = off"),
+        unlogged,
+    ]
+}
+
+pub fn installed() -> Vec<Row> {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    give_to_servers(folder.path()).unwrap();
+    let make = format!(
+        "CREATE TABLESPACE fleeting LOCATION '{}'",
+        folder.path().display()
+    );
+    let mut cases = usual();
+    cases.push(
+        Case::new("tablespace on tmpfs", Damaged, Left::Everything)
+            .first(&make)
+            .table("TABLESPACE fleeting"),
+    );
+    cases.push(
+        Case::new("`fsync = off`", Damaged, Left::Everything)
+            .set("ALTER SYSTEM SET fsync = off")
+            .set("SELECT pg_reload_conf()"),
+    );
+    all(start_private_server(Kind::Postgres), "", &cases)
+}
+
+/// Under a library that makes each sync do nothing.
+pub fn preloaded() -> Vec<Row> {
+    let library = library("libeatmydata.so").unwrap();
+    let environment = [("LD_PRELOAD", library.to_str().unwrap())];
+    let private = start_private_server_of(Kind::Postgres, None, &environment);
+    let case = Case::new("default", Damaged, Left::Everything);
+    all(private, " under libeatmydata", &[case])
+}
+
+pub fn newest() -> Vec<Row> {
+    let programs = PathBuf::from(variable("DYNO_TEST_PG_NEWEST_BIN"));
+    let private = start_private_server_of(Kind::Postgres, Some(Path::new(&programs)), &[]);
+    all(private, "", &usual())
+}
