@@ -252,8 +252,12 @@ local function raise(connection, code, query, statement)
     end
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
-    -- Leave no half-done transaction for the repeated event to commit by accident.
-    wait(C.dyno_recover(connection.id))
+    -- On MySQL the transaction goes on. A script that catches the error may want that, and its
+    -- before_restart_event may end it.
+    connection.unsettled = true
+    if work or connection.family ~= "mysql" then
+      P.end_unsettled(connection)
+    end
   end
   err.errcode = P.RESTART_EVENT
   error(err)
@@ -265,6 +269,25 @@ local function must_be_open(connection)
   if not connection.id then
     P.log("ALERT", "attempt to use an already closed connection")
     error("SQL API error: the connection is closed", 3)
+  end
+end
+
+-- What ends a transaction, also by beginning another.
+local ENDS = { ROLLBACK = true, COMMIT = true, BEGIN = true, START = true }
+
+-- A statement has succeeded on a connection on which an ignored error left a transaction open.
+local function settle(connection, sql)
+  local word, rest = sql:match("^%s*(%a+)(.*)")
+  if word and ENDS[word:upper()] and not rest:find("^%s+[Tt][Oo]%s") then
+    connection.unsettled = false
+  end
+end
+
+-- Leaves no half-done transaction for the repeated event to commit by accident.
+function P.end_unsettled(connection)
+  if connection and connection.unsettled and connection.id then
+    connection.unsettled = false
+    wait(C.dyno_recover(connection.id))
   end
 end
 
@@ -288,6 +311,9 @@ function Connection:query(sql)
   if code == ROWS then
     return self.result
   elseif code == DONE then
+    if self.unsettled then
+      settle(self, sql)
+    end
     return NO_RESULT
   end
   return raise(self, code, sql)
@@ -436,6 +462,8 @@ function Driver:connect()
     committing = false,
     -- The server has answered the last statement with an error.
     refused = false,
+    -- An ignored error may have left a transaction open.
+    unsettled = false,
   }, connection_meta)
   connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
   return connection
@@ -446,9 +474,18 @@ local drivers = {}
 local function driver(name)
   local configured = P.driver_name
   if not configured then
+    if P.sysbench then
+      P.log("FATAL", ("invalid database driver name: '%s'"):format(
+        tostring(name or P.options.db_driver)))
+      error("failed to initialize the DB driver", 2)
+    end
     error("failed to initialize the DB driver: the run has no target (try --target URL)", 2)
   end
   if name ~= nil and name ~= configured then
+    if P.sysbench and not P.families[name] then
+      P.log("FATAL", ("invalid database driver name: '%s'"):format(tostring(name)))
+      error("failed to initialize the DB driver", 2)
+    end
     error(("failed to initialize the DB driver: the script asks for '%s', the target is '%s'")
       :format(tostring(name), configured), 2)
   end
@@ -468,6 +505,7 @@ P.TYPE = TYPE
 P.Connection, P.length, P.answer = Connection, length, answer
 P.NO_RESULT = NO_RESULT
 P.must_be_open = must_be_open
+P.settle = settle
 P.wait = wait
 P.raise = raise
 P.error_kind = error_kind

@@ -299,6 +299,9 @@ function Statement:execute()
   if code == ROWS then
     return self.result
   elseif code == DONE then
+    if self.connection.unsettled then
+      P.settle(self.connection, self.sql)
+    end
     return NO_RESULT
   end
   return raise(self.connection, code, "<prepared statement>", self.sql)
