@@ -272,25 +272,6 @@ local function must_be_open(connection)
   end
 end
 
--- What ends a transaction, also by beginning another.
-local ENDS = { ROLLBACK = true, COMMIT = true, BEGIN = true, START = true }
-
--- A statement has succeeded on a connection on which an ignored error left a transaction open.
-local function settle(connection, sql)
-  local word, rest = sql:match("^%s*(%a+)(.*)")
-  if word and ENDS[word:upper()] and not rest:find("^%s+[Tt][Oo]%s") then
-    connection.unsettled = false
-  end
-end
-
--- Leaves no half-done transaction for the repeated event to commit by accident.
-function P.end_unsettled(connection)
-  if connection and connection.unsettled and connection.id then
-    connection.unsettled = false
-    wait(C.dyno_recover(connection.id))
-  end
-end
-
 local Connection = {}
 local connection_meta = {
   __index = Connection,
@@ -312,7 +293,7 @@ function Connection:query(sql)
     return self.result
   elseif code == DONE then
     if self.unsettled then
-      settle(self, sql)
+      P.settle(self, sql)
     end
     return NO_RESULT
   end
@@ -505,7 +486,6 @@ P.TYPE = TYPE
 P.Connection, P.length, P.answer = Connection, length, answer
 P.NO_RESULT = NO_RESULT
 P.must_be_open = must_be_open
-P.settle = settle
 P.wait = wait
 P.raise = raise
 P.error_kind = error_kind

@@ -45,8 +45,7 @@ pub struct Settings {
     /// The command line without its secrets.
     argv: Vec<String>,
     command: Option<String>,
-    /// The database; `None` for an unknown driver, of which only scripts that connect hear.
-    target: Option<Target>,
+    target: Option<Target>, // none for an unknown driver: only scripts that connect hear of it
     /// How the run is driven.
     pub drive: Drive,
     /// The workers that were asked for.
@@ -127,9 +126,7 @@ impl Settings {
             forced_shutdown_s,
             version: version(parsed)?,
             edition: edition(parsed)?,
-            ignored_errors: target
-                .as_ref()
-                .map_or_else(Vec::new, |target| ignored_errors(parsed, target)),
+            ignored_errors: ignored_errors(parsed, target.as_ref()),
             emulate_prepared: match parsed.value("db-ps-mode") {
                 None | Some("auto") => false,
                 Some("disable") => true,
@@ -203,12 +200,12 @@ fn edition(parsed: &Parsed) -> Result<Edition> {
 }
 
 /// The errors to ignore: MySQL's own list is for MySQL only, and an empty list ignores none.
-fn ignored_errors(parsed: &Parsed, target: &Target) -> Vec<String> {
-    let own = parsed
-        .value("mysql-ignore-errors")
-        .filter(|_| target.family == Family::Mysql);
+fn ignored_errors(parsed: &Parsed, target: Option<&Target>) -> Vec<String> {
+    let family = target.map_or(Family::Mysql, |target| target.family);
+    let own = parsed.value("mysql-ignore-errors");
+    let own = own.filter(|_| family == Family::Mysql);
     match parsed.value("db-ignore-errors").or(own) {
-        None => default_ignored_errors(target.family),
+        None => default_ignored_errors(family),
         Some(codes) => list(codes),
     }
 }
@@ -271,11 +268,11 @@ fn warn_of_options_without_effect(parsed: &Parsed) {
 
 /// The driver; `None` for one that does not exist.
 fn driver(parsed: &Parsed) -> Option<&'static str> {
-    match parsed.value("db-driver") {
-        None | Some("mysql" | "mariadb") => Some("mysql"),
-        Some("pgsql" | "postgres" | "postgresql") => Some("pgsql"),
-        Some("sqlite" | "sqlite3") => Some("sqlite"),
-        Some(_) => None,
+    match parsed.value("db-driver").unwrap_or("mysql") {
+        "mysql" | "mariadb" => Some("mysql"),
+        "pgsql" | "postgres" | "postgresql" => Some("pgsql"),
+        "sqlite" | "sqlite3" => Some("sqlite"),
+        _ => None,
     }
 }
 
