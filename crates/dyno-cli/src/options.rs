@@ -263,6 +263,15 @@ pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
     })
 }
 
+/// The last argument that gives this option, as it was typed.
+pub fn as_typed<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let gives = |arg: &&String| {
+        let typed = arg.strip_prefix("--").unwrap_or_default();
+        same(typed.split('=').next().unwrap_or_default(), name)
+    };
+    args.iter().rev().find(gives).map(String::as_str)
+}
+
 fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a ScriptOption> {
     options.iter().find(|option| same(&option.name, name))
 }
@@ -301,20 +310,24 @@ fn unknown(
     let hint = match nearest {
         Some((distance, _, known)) if distance <= 1 + name.len() / 4 => {
             // As options are typed, however a script spells their names.
-            format!("; did you mean --{}?", known.replace('_', "-"))
+            Some(format!("did you mean --{}?", known.replace('_', "-")))
         }
         // As sysbench names its own.
-        _ if OF_SYSBENCH.iter().any(|of| name.starts_with(of)) => {
-            "; the database is named by --target, and `dyno sysbench` takes sysbench's options"
-                .to_owned()
+        _ if grammar == Grammar::Dyno && OF_SYSBENCH.iter().any(|of| name.starts_with(of)) => {
+            let known = "the database is named by --target, and `dyno sysbench` takes sysbench's \
+                         options";
+            Some(known.to_owned())
         }
-        _ => "; see --help".to_owned(),
+        _ => None,
     };
     if grammar == Grammar::Sysbench {
+        // Programs look for sysbench's line, so that what may help is another.
+        let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
         return UsageError(format!("invalid option: {arg}{hint}"));
     }
     let dashes = if name.len() == 1 { "-" } else { "--" };
-    UsageError(format!("unknown option {dashes}{name}{hint}"))
+    let hint = hint.as_deref().unwrap_or("see --help");
+    UsageError(format!("unknown option {dashes}{name}; {hint}"))
 }
 
 /// Help on Dyno's own options, by group, as the grammar has them typed.

@@ -22,7 +22,9 @@ pub struct AgentInterval {
 /// What a run's observer is told, in this order.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// All sessions are initialised and begin.
+    /// All sessions are initialised; the clock of the run has not begun.
+    Initialized,
+    /// They begin.
     Started {
         /// When measuring begins, on [`dyno_core::Clock`]: after the ramp-up and the warm-up.
         measured: Nanos,

@@ -78,7 +78,7 @@ impl Run {
     pub fn start<P, F, O>(
         config: RunConfig,
         factory: F,
-        observer: O,
+        mut observer: O,
     ) -> Result<RunOutcome, LoadError>
     where
         P: Program + 'static,
@@ -89,6 +89,7 @@ impl Run {
         let _member = Member::enter();
         let pool = WorkerPool::spawn(&config, factory)?;
         pool.initialise(config.drive.init_timeout, &config.stop)?;
+        observer(Progress::Initialized);
         let begin = match &config.gate {
             Some(gate) => gate(),
             None => begin(config.drive.begin_unix_s),

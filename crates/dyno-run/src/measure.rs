@@ -182,6 +182,7 @@ impl Watch {
     /// Takes what the load says of itself.
     pub fn take(&mut self, progress: &Progress<'_>) {
         match progress {
+            Progress::Initialized => {}
             Progress::Started { measured } => {
                 self.start = StartReadings::at(*measured);
                 self.origin = *measured;

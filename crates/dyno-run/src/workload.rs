@@ -134,7 +134,7 @@ pub fn description(test: &Test, edition: Edition) -> Description {
         name: definition.name.to_owned(),
         description: definition.about.to_owned(),
         kind: kind(definition.kind),
-        default: Some(definition.default(edition).to_owned()),
+        default: Some(definition.default(edition).to_owned()).filter(|text| !text.is_empty()),
     };
     let command = |name: &&str| ((*name).to_owned(), false);
     Description {

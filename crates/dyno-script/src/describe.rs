@@ -139,8 +139,13 @@ impl Host {
             }
         }
         description.commands.sort();
-        description.options =
-            read_options(&cmdline.get("options")?).map_err(mlua::Error::runtime)?;
+        let options = read_options(&cmdline.get("options")?);
+        description.options = options.map_err(|error| {
+            mlua::Error::runtime(match self.config.sysbench {
+                true => error.as_sysbench(),
+                false => error.to_string(),
+            })
+        })?;
         Ok(description)
     }
 }
@@ -178,44 +183,79 @@ fn message(error: mlua::Error) -> String {
     }
 }
 
+/// What is wrong with `sysbench.cmdline.options`.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OptionsError {
+    #[error("sysbench.cmdline.options: a table is expected, not {0}")]
+    NoTable(&'static str),
+    #[error("sysbench.cmdline.options: names must be strings")]
+    Name,
+    #[error("option '{0}': {{description, default, type}} is expected")]
+    Entry(String),
+    #[error("option '{0}' has no description")]
+    NoDescription(String),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl OptionsError {
+    /// In sysbench's words and with its place, which programs look for; details follow on a line of
+    /// their own.
+    fn as_sysbench(&self) -> String {
+        let (line, words) = match self {
+            Self::NoTable(kind) => (
+                120,
+                format!("wrong type for sysbench.cmdline.options: {kind}"),
+            ),
+            Self::Name | Self::Entry(_) => (
+                132,
+                "wrong table structure in sysbench.cmdline.options".to_owned(),
+            ),
+            Self::NoDescription(name) => (137, format!("nil description for option {name}")),
+            Self::Other(words) => return words.clone(),
+        };
+        let detail = match self {
+            Self::Entry(_) => format!("\n{self}"),
+            _ => String::new(),
+        };
+        format!(
+            "`sysbench.cmdline.read_cmdline_options' function failed: [string \
+             \"sysbench.cmdline.lua\"]:{line}: {words}{detail}"
+        )
+    }
+}
+
 /// Reads `sysbench.cmdline.options`. Entries are `{description, default, type}`.
-pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>, String> {
+pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>, OptionsError> {
     let declared = match declared {
         Value::Table(declared) => declared,
         Value::Nil => return Ok(None),
-        other => {
-            let kind = other.type_name();
-            return Err(format!(
-                "sysbench.cmdline.options: a table is expected, not {kind}"
-            ));
-        }
+        other => return Err(OptionsError::NoTable(other.type_name())),
     };
     let mut options = Vec::new();
     for pair in declared.pairs::<Value, Value>() {
-        let (name, entry) = pair.map_err(|error| error.to_string())?;
+        let (name, entry) = pair.map_err(|error| OptionsError::Other(error.to_string()))?;
         let Value::String(name) = name else {
-            return Err("sysbench.cmdline.options: names must be strings".to_owned());
+            return Err(OptionsError::Name);
         };
         let name = name.to_string_lossy();
         let Value::Table(entry) = entry else {
-            return Err(format!(
-                "option '{name}': {{description, default, type}} is expected"
-            ));
+            return Err(OptionsError::Entry(name));
         };
-        options.push(read_option(name, &entry).map_err(message)?);
+        if matches!(entry.raw_get(1), Ok(Value::Nil)) {
+            return Err(OptionsError::NoDescription(name));
+        }
+        let option = read_option(name, &entry);
+        options.push(option.map_err(|error| OptionsError::Other(message(error)))?);
     }
     options.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Some(options))
 }
 
 fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
-    let description: Option<mlua::LuaString> = entry.raw_get(1)?;
+    let description: mlua::LuaString = entry.raw_get(1)?;
     // They are for people to read; what is not UTF-8 is replaced.
-    let Some(description) = description.map(|text| text.to_string_lossy()) else {
-        return Err(mlua::Error::runtime(format!(
-            "option '{name}' has no description"
-        )));
-    };
+    let description = description.to_string_lossy();
     let (default, inferred) = match entry.raw_get::<Value>(2)? {
         Value::Boolean(on) => (
             Some(if on { "on" } else { "off" }.to_owned()),

@@ -32,4 +32,4 @@ pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
 pub use reported::{Reported, ScriptReport};
 pub use roles::Phase;
-pub use source::{Builtins, Source, SourceError, find};
+pub use source::{Builtins, Hint, Source, SourceError, find};

@@ -188,11 +188,7 @@ pub fn help(options: &[ScriptOption]) -> String {
     for option in sorted {
         let head = format!("{}{}", option.name, option.kind.placeholder());
         let _ = write!(text, "  --{head:<longest$} {}", option.description);
-        if let Some(default) = option
-            .default
-            .as_deref()
-            .filter(|default| !default.is_empty())
-        {
+        if let Some(default) = &option.default {
             let _ = write!(text, " [{default}]");
         }
         text.push('\n');

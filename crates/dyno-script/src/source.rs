@@ -1,5 +1,6 @@
 //! Finding a script: a built-in name, a path, a module on Lua's path, or standard input.
 
+use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -21,16 +22,39 @@ const COMPILED: &[u8] = b"\x1bL";
 /// The scripts that come with the binary: name (without `.lua`) and text.
 pub type Builtins = &'static [(&'static str, &'static str)];
 
+/// What to try where there is no script of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The name is that of a directory.
+    Directory,
+    /// A built-in one has nearly this name.
+    Nearest(String),
+    /// Nothing in particular.
+    List,
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory => {
+                f.write_str("it is a directory, and a workload is a file of Lua or SQL")
+            }
+            Self::Nearest(name) => write!(f, "did you mean '{name}'?"),
+            Self::List => f.write_str("`dyno list` shows what is built in"),
+        }
+    }
+}
+
 /// A script that cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Nothing of that name anywhere.
-    #[error("there is no workload '{name}', neither built in nor as a file or module{hint}")]
+    #[error("there is no workload '{name}', neither built in nor as a file or module; {hint}")]
     NotFound {
         /// As typed.
         name: String,
-        /// A suggestion, or nothing.
-        hint: String,
+        /// A suggestion.
+        hint: Hint,
     },
     /// It is there and cannot be read.
     #[error("cannot read {path}: {cause}")]
@@ -155,19 +179,16 @@ fn builtin<'a>(name: &str, builtins: Builtins) -> Option<&'a (&'static str, &'st
     builtins.iter().find(|(builtin, _)| *builtin == bare)
 }
 
-fn hint(name: &str, builtins: Builtins) -> String {
+fn hint(name: &str, builtins: Builtins) -> Hint {
     if Path::new(name).is_dir() {
-        return "; it is a directory, and a workload is a file of Lua or SQL".to_owned();
+        return Hint::Directory;
     }
     let nearest = builtins
         .iter()
         .map(|(builtin, _)| (distance(name, builtin), *builtin))
         .filter(|(distance, builtin)| *distance <= builtin.len() / 3)
         .min();
-    match nearest {
-        Some((_, builtin)) => format!(" (did you mean '{builtin}'?)"),
-        None => "; `dyno list` shows what is built in".to_owned(),
-    }
+    nearest.map_or(Hint::List, |(_, builtin)| Hint::Nearest(builtin.to_owned()))
 }
 
 /// Levenshtein's distance.

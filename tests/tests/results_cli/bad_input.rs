@@ -13,7 +13,7 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_selct -T sqlite:t.db",
         2,
         "there is no workload 'oltp_point_selct', neither built in nor as a file or \
-         module (did you mean 'oltp_point_select'?)",
+         module; did you mean 'oltp_point_select'?",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --sesions 4",

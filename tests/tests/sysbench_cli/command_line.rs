@@ -64,6 +64,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "Invalid value for the 'whole' option: 'x'",
     ),
     ("options --flag=5 show", "", "invalid option: --flag=5"),
+    ("options --fla=5 show", "", "invalid option: --fla=5"),
     (
         "empty --threads=x run",
         "",
@@ -133,6 +134,56 @@ fn a_parallel_command_that_fails_tells_why() {
     // The original loses the status.
     assert_eq!(mine, fatal(&theirs(line).success().stdout));
     assert!(mine.ends_with(": as each was asked"), "{mine}");
+}
+
+#[test]
+fn what_dyno_adds_stands_on_another_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.display().to_string()
+    };
+    let empty = script("empty.lua", "");
+    let table = |name, table| script(name, &format!("sysbench.cmdline.options = {table}"));
+    let driver = "function init() sysbench.sql.driver() end function event() end";
+    let prints = "print('top') function event() print('an', 'event') end";
+    let (driver, prints) = (script("driver.lua", driver), script("prints.lua", prints));
+    for line in [
+        "fileio --fle-num=3 run".to_owned(),
+        format!("{empty} --my-sql=3 help"),
+        format!(
+            "{} --flag=5 help",
+            table("flag.lua", "{ flag = {'f', false} }")
+        ),
+        format!(
+            "{} --my-flag=5 help",
+            table("my.lua", "{ my_flag = {'f', false} }")
+        ),
+        "oltp_raed_only run".to_owned(),
+        format!("{} help", table("entries.lua", "{ {} }")),
+        format!("{} help", table("words.lua", "{ a = 'text' }")),
+        format!("{} help", table("bare.lua", "{ a = {} }")),
+        format!("{} help", table("kind.lua", "'text'")),
+        format!("{} help", table("default.lua", "{ a = {'an option', ''} }")),
+        format!("--db-driver=none {driver} run"),
+        format!("--max-requests=1 --events=9 --num-threads=1 {prints} run"),
+        "cpu --time=x run".to_owned(),
+    ] {
+        let outputs = [plain(&line), sysbench(line.split_whitespace())];
+        let [ours, theirs] = outputs.map(|output| {
+            let (_, text) = output.stdout.split_once("\n\n").unwrap_or_default();
+            let lines = text.lines().chain(output.stderr.lines());
+            let shown = lines
+                .filter(|line| !line.contains("Latency"))
+                .map(str::to_owned);
+            shown
+                .take_while(|line| line != "General statistics:")
+                .collect::<Vec<_>>()
+        });
+        let missing: Vec<_> = theirs.iter().filter(|line| !ours.contains(line)).collect();
+        assert!(missing.is_empty(), "{line}: {missing:?} in {ours:#?}");
+    }
 }
 
 #[test]

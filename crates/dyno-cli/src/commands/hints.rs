@@ -54,6 +54,17 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             "the workload's tables are there already: `dyno cleanup {workload} --target \
              '{target}'` with the same options drops them"
         )),
+        ErrorKind::Prepared => {
+            let option = match ready.job.sysbench {
+                true => "--db-ps-mode=disable",
+                false => "--ps-mode disable",
+            };
+            Some(format!(
+                "a proxy gives each transaction another of the server's connections (pgbouncer \
+                 with pool_mode = transaction), where the session's prepared statements are not: \
+                 {option} sends statements as text"
+            ))
+        }
         _ => None,
     }
 }

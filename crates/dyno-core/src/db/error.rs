@@ -43,6 +43,9 @@ pub enum ErrorKind {
     NoTable,
     /// A table, or an index, of this name is there already.
     TableExists,
+    /// A prepared statement is not where its session left it: behind a proxy that gives each
+    /// transaction another of the server's connections.
+    Prepared,
     /// The statement is wrong: its syntax, a name in it, a value.
     Statement,
     /// The server or the driver lacks what was asked.
@@ -60,7 +63,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Conflict,
         Self::Duplicate,
         Self::Constraint,
@@ -71,6 +74,7 @@ impl ErrorKind {
         Self::Refused,
         Self::NoTable,
         Self::TableExists,
+        Self::Prepared,
         Self::Statement,
         Self::Unsupported,
         Self::Misuse,
@@ -92,6 +96,7 @@ impl ErrorKind {
             Self::Refused => "refused",
             Self::NoTable => "no_table",
             Self::TableExists => "table_exists",
+            Self::Prepared => "prepared",
             Self::Statement => "statement",
             Self::Unsupported => "unsupported",
             Self::Misuse => "misuse",
@@ -119,6 +124,7 @@ impl ErrorKind {
             Self::Refused => "refused",
             Self::NoTable => "missing table",
             Self::TableExists => "table is there already",
+            Self::Prepared => "prepared statement lost",
             Self::Statement => "bad statement",
             Self::Unsupported => "not supported",
             Self::Misuse => "misuse",
@@ -147,6 +153,7 @@ impl ErrorKind {
                 "table that is there already",
                 "tables that are there already",
             ),
+            Self::Prepared => ("lost prepared statement", "lost prepared statements"),
             Self::Statement => ("bad statement", "bad statements"),
             Self::Unsupported => ("unsupported request", "unsupported requests"),
             Self::Misuse => ("misuse of a connection", "misuses of a connection"),

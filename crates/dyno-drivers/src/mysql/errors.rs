@@ -118,6 +118,7 @@ fn by_number(code: i32) -> ErrorKind {
         // For DROP; for others.
         1051 | 1146 => ErrorKind::NoTable,
         1050 => ErrorKind::TableExists,
+        1243 => ErrorKind::Prepared,
         // LOAD DATA LOCAL three times; not yet; by an option; not as a prepared statement.
         1148 | 1235 | 1289 | 1295 | 3948 | 4166 => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
@@ -186,6 +187,7 @@ mod tests {
             (Refused, &[(3100, "HY000"), (3118, "HY000"), (1251, "28000")]),
             (NoTable, &[(1146, "42S02"), (1051, "42S02")]),
             (TableExists, &[(1050, "42S01")]),
+            (Prepared, &[(1243, "HY000")]),
             (Statement, &[(1064, "42000"), (1046, "3D000"), (1406, "22001")]),
             (Unsupported, &[(1235, "42000"), (1295, "HY000"), (1336, "0A000")]),
             (Other, &[(1105, "HY000"), (1644, "45000"), (1030, "HY000")]),

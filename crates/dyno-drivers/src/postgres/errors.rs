@@ -77,6 +77,8 @@ fn kind(state: &[u8]) -> ErrorKind {
         b"25006" | b"3D000" | b"0P000" | b"42501" => ErrorKind::Refused,
         b"42P01" => ErrorKind::NoTable,
         b"42P07" => ErrorKind::TableExists,
+        // There is one of this name, there is none.
+        b"42P05" | b"26000" => ErrorKind::Prepared,
         // Shutdown, crash, start, dropped database, idle timeout.
         [b'5', b'7', b'P', b'0', ..] | [b'0', b'8', ..] => ErrorKind::Lost,
         [b'4', b'0', ..] => ErrorKind::Conflict,
@@ -149,6 +151,7 @@ mod tests {
             (Refused, &["28P01", "28000", "3D000", "42501", "25006"]),
             (NoTable, &["42P01"]),
             (TableExists, &["42P07"]),
+            (Prepared, &["42P05", "26000"]),
             (
                 Statement,
                 &["42601", "42703", "22012", "21000", "26000", "3F000"],

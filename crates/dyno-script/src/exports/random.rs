@@ -21,6 +21,7 @@ export![
     sb_rand_pareto,
     sb_rand_zipfian,
     sb_rand_unique,
+    dyno_rand_wide,
     dyno_rand_unique_within,
     sb_rand_str,
     sb_rand_varstr,
@@ -92,6 +93,23 @@ extern "C" fn sb_rand_pareto(a: u32, b: u32) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn sb_rand_zipfian(a: u32, b: u32) -> u32 {
     draw(RandKind::Zipfian, a, b)
+}
+
+/// Between bounds of up to 2^53, by the distribution of this number; 0 is the run's own.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_rand_wide(kind: u32, a: f64, b: f64) -> f64 {
+    with(a, |cx| {
+        let kind = match kind {
+            1 => RandKind::Uniform,
+            2 => RandKind::Gaussian,
+            3 => RandKind::Special,
+            4 => RandKind::Pareto,
+            5 => RandKind::Zipfian,
+            _ => cx.common.rand_kind,
+        };
+        let (distributions, stream) = (&cx.common.distributions, &mut cx.session.stream);
+        distributions.draw_u64(kind, stream, a as u64, b as u64) as f64
+    })
 }
 
 /// The place of the next number that does not repeat.

@@ -43,6 +43,7 @@ uint32_t sb_rand_special(uint32_t, uint32_t);
 uint32_t sb_rand_pareto(uint32_t, uint32_t);
 uint32_t sb_rand_zipfian(uint32_t, uint32_t);
 uint32_t sb_rand_unique(void);
+double dyno_rand_wide(uint32_t kind, double, double);
 uint32_t dyno_rand_unique_within(uint32_t, uint32_t);
 void sb_rand_str(const char *format, char *buffer);
 uint32_t sb_rand_varstr(char *buffer, uint32_t min_len, uint32_t max_len);

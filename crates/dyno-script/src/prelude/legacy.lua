@@ -15,15 +15,16 @@ end
 
 local legacy = {}
 
-function legacy.sb_rand(a, b) return C.sb_rand_default(a, b) end
-function legacy.sb_rand_uniform(a, b) return C.sb_rand_uniform(a, b) end
-function legacy.sb_rand_gaussian(a, b) return C.sb_rand_gaussian(a, b) end
-function legacy.sb_rand_special(a, b) return C.sb_rand_special(a, b) end
+function legacy.sb_rand(a, b) return P.rand.default(a, b) end
+function legacy.sb_rand_uniform(a, b) return P.rand.uniform(a, b) end
+function legacy.sb_rand_gaussian(a, b) return P.rand.gaussian(a, b) end
+function legacy.sb_rand_special(a, b) return P.rand.special(a, b) end
 function legacy.sb_rand_str(format) return P.rand.string(format) end
 function legacy.sb_rand_uniq(a, b)
   if not a then
     return C.sb_rand_unique()
   end
+  P.refuse_wide("sb_rand_uniq", a, b)
   return C.dyno_rand_unique_within(a, b)
 end
 function legacy.sb_rnd() return C.dyno_random_below(0) end

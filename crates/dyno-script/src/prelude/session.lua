@@ -36,14 +36,19 @@ end
 base_globals.pairs = P.pairs
 base_globals.next = P.next
 
-if P.quiet_scripts then
-  base_globals.print = function(...)
-    local texts = { ... }
-    for i = 1, select("#", ...) do
-      texts[i] = tostring(texts[i])
-    end
-    io.stderr:write(table.concat(texts, "\t"), "\n")
+local output = P.quiet_scripts and io.stderr or io.stdout
+
+-- A line is one write: LuaJIT's own print writes word by word, and lines of other workers' sessions
+-- would get between them.
+base_globals.print = function(...)
+  local texts, count = { ... }, select("#", ...)
+  for i = 1, count do
+    texts[i] = tostring(texts[i])
   end
+  output:write(table.concat(texts, "\t", 1, count) .. "\n")
+end
+
+if P.quiet_scripts then
   -- io.write() and io.stdout:write(), too.
   io.output(io.stderr)
   io.stdout = io.stderr
@@ -327,10 +332,12 @@ end
 function entries.restart(session)
   local sysbench = session.env.sysbench
   local hook = sysbench and sysbench.hooks and sysbench.hooks.before_restart_event
-  if hook then
-    hook(session.restart_error)
-  end
+  local err = session.restart_error
   session.restart_error = nil
+  if hook then
+    hook(err)
+  end
+  P.end_unsettled(err.connection)
   local event = session.event or session.env.event
   if event(session.tid) then
     return

@@ -252,8 +252,12 @@ local function raise(connection, code, query, statement)
     end
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
-    -- Leave no half-done transaction for the repeated event to commit by accident.
-    wait(C.dyno_recover(connection.id))
+    -- On MySQL the transaction goes on. A script that catches the error may want that, and its
+    -- before_restart_event may end it.
+    connection.unsettled = true
+    if work or connection.family ~= "mysql" then
+      P.end_unsettled(connection)
+    end
   end
   err.errcode = P.RESTART_EVENT
   error(err)
@@ -288,6 +292,9 @@ function Connection:query(sql)
   if code == ROWS then
     return self.result
   elseif code == DONE then
+    if self.unsettled then
+      P.settle(self, sql)
+    end
     return NO_RESULT
   end
   return raise(self, code, sql)
@@ -436,6 +443,8 @@ function Driver:connect()
     committing = false,
     -- The server has answered the last statement with an error.
     refused = false,
+    -- An ignored error may have left a transaction open.
+    unsettled = false,
   }, connection_meta)
   connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
   return connection
@@ -446,9 +455,18 @@ local drivers = {}
 local function driver(name)
   local configured = P.driver_name
   if not configured then
+    if P.sysbench then
+      P.log("FATAL", ("invalid database driver name: '%s'"):format(
+        tostring(name or P.options.db_driver)))
+      error("failed to initialize the DB driver", 2)
+    end
     error("failed to initialize the DB driver: the run has no target (try --target URL)", 2)
   end
   if name ~= nil and name ~= configured then
+    if P.sysbench and not P.families[name] then
+      P.log("FATAL", ("invalid database driver name: '%s'"):format(tostring(name)))
+      error("failed to initialize the DB driver", 2)
+    end
     error(("failed to initialize the DB driver: the script asks for '%s', the target is '%s'")
       :format(tostring(name), configured), 2)
   end

@@ -299,6 +299,9 @@ function Statement:execute()
   if code == ROWS then
     return self.result
   elseif code == DONE then
+    if self.connection.unsettled then
+      P.settle(self.connection, self.sql)
+    end
     return NO_RESULT
   end
   return raise(self.connection, code, "<prepared statement>", self.sql)
@@ -359,4 +362,23 @@ function P.new_statement(connection, sql, deferred)
     prepare_on_server(statement)
   end
   return statement
+end
+
+-- What ends a transaction, also by beginning another.
+local ENDS = { ROLLBACK = true, COMMIT = true, BEGIN = true, START = true }
+
+-- A statement has succeeded on a connection on which an ignored error left a transaction open.
+function P.settle(connection, sql)
+  local word, rest = sql:match("^%s*(%a+)(.*)")
+  if word and ENDS[word:upper()] and not rest:find("^%s+[Tt][Oo]%s") then
+    connection.unsettled = false
+  end
+end
+
+-- Leaves no half-done transaction for the repeated event to commit by accident.
+function P.end_unsettled(connection)
+  if connection and connection.unsettled and connection.id then
+    connection.unsettled = false
+    P.wait(C.dyno_recover(connection.id))
+  end
 end

@@ -134,28 +134,70 @@ function rand.uniform_double()
   return C.sb_rand_uniform_double()
 end
 
+-- The numbers by which dyno_rand_wide() knows the distributions.
+local KIND = { default = 0, uniform = 1, gaussian = 2, special = 3, pareto = 4, zipfian = 5 }
+-- The greatest bound of sysbench's functions, and the greatest whole number without gaps below it.
+local NARROW_MAX, WIDE_MAX = 2 ^ 32 - 1, 2 ^ 53
+
+local function is_wide(bound)
+  local kind = type(bound)
+  return (kind == "number" or kind == "cdata") and not (bound <= NARROW_MAX)
+end
+
+-- A draw between bounds of which one is above 32 bits: C functions would take them modulo 2^32.
+local function wide(name, a, b)
+  a, b = tonumber(a), tonumber(b)
+  if not (a and b and a >= 0 and b >= 0 and a <= WIDE_MAX and b <= WIDE_MAX) then
+    error(("sysbench.rand.%s: bounds from 0 to 2^53 are needed, not %s and %s"):format(name,
+      tostring(a), tostring(b)), 3)
+  end
+  return (C.dyno_rand_wide(KIND[name], a, b))
+end
+
 function rand.default(a, b)
+  if is_wide(a) or is_wide(b) then
+    return (wide("default", a, b))
+  end
   return C.sb_rand_default(a, b)
 end
 
 function rand.uniform(a, b)
+  if is_wide(a) or is_wide(b) then
+    return (wide("uniform", a, b))
+  end
   return C.sb_rand_uniform(a, b)
 end
 
 function rand.gaussian(a, b)
+  if is_wide(a) or is_wide(b) then
+    return (wide("gaussian", a, b))
+  end
   return C.sb_rand_gaussian(a, b)
 end
 
 function rand.pareto(a, b)
+  if is_wide(a) or is_wide(b) then
+    return (wide("pareto", a, b))
+  end
   return C.sb_rand_pareto(a, b)
 end
 
 function rand.zipfian(a, b)
+  if is_wide(a) or is_wide(b) then
+    return (wide("zipfian", a, b))
+  end
   return C.sb_rand_zipfian(a, b)
 end
 
 function rand.unique()
   return C.sb_rand_unique()
+end
+
+-- Refuses bounds that a function of 32 bits would take modulo 2^32.
+function P.refuse_wide(name, a, b)
+  if is_wide(a) or is_wide(b) then
+    error(("%s: bounds up to 2^32 - 1 are needed"):format(name), 3)
+  end
 end
 
 -- One buffer for all strings of the state: nothing yields between filling and copying.
@@ -194,6 +236,9 @@ end
 P.rand = setmetatable(rand, {
   __index = {
     special = function(a, b)
+      if is_wide(a) or is_wide(b) then
+        return (wide("special", a, b))
+      end
       return C.sb_rand_special(a, b)
     end,
   },

@@ -92,7 +92,11 @@ impl Connection for FakeConnection {
                 ParamValue::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
             })
             .collect();
-        self.answer(&format!("SELECT {}", values.join(" ")));
+        // What takes no values is a step of a transaction.
+        match values.is_empty() {
+            true => self.answer("DONE"),
+            false => self.answer(&format!("SELECT {}", values.join(" "))),
+        }
         Submitted::Pending
     }
     fn close_statement(&mut self, _: &mut Scratch, _: StatementId) -> Submitted {
@@ -156,6 +160,8 @@ impl Connection for FakeConnection {
 /// A worker that knows one session.
 #[derive(Default)]
 pub struct FakePort {
+    /// How often a transaction was ended for the script.
+    pub recovered: u32,
     pub connections: Vec<FakeConnection>,
     pub scratch: Scratch,
     pub events_left: u32,
@@ -205,6 +211,7 @@ impl Port for FakePort {
                 self.statements_max = self.statements_max.max(self.statements);
             }
             Request::CloseStatement(_) => self.statements -= 1,
+            Request::Recover => self.recovered += 1,
             _ => {}
         }
         let Self {

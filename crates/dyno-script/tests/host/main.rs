@@ -226,6 +226,81 @@ fn ignorable_errors_repeat_the_event() {
     assert_eq!(port.counters[Counter::Error as usize], 9);
 }
 
+/// What is sent when an event is repeated after an error that is ignored.
+fn repeated(body: &str, driver: &'static str) -> Vec<String> {
+    let mut config = config(&format!("{CONNECT}local tries = 0\n{body}"));
+    config.driver_name = Some(driver);
+    let mut host = Host::new(Arc::new(config)).unwrap();
+    let mut port = FakePort {
+        events_left: 1,
+        ..FakePort::default()
+    };
+    drive(&mut host, &mut port, 0, &Entry::Init).unwrap();
+    drive(&mut host, &mut port, 0, &Entry::Run).unwrap();
+    let sent = port.log.into_iter().map(|(_, text)| text);
+    sent.chain([format!("{} recovered", port.recovered)])
+        .collect()
+}
+
+#[test]
+fn a_transaction_is_rolled_back_once_before_its_event_is_repeated() {
+    const EVENT: &str = "function event() tries = tries + 1; con:query('BEGIN')
+        if tries == 1 then con:query('FAIL 1213') end con:query('COMMIT') end";
+    let hooked = |hook: &str| {
+        let hook = format!("function sysbench.hooks.before_restart_event() {hook} end\n{EVENT}");
+        let sent = repeated(&hook, "mysql");
+        sent.last().unwrap().clone()
+    };
+    assert_eq!(hooked(""), "1 recovered");
+    assert_eq!(hooked("con:query('SELECT 1')"), "1 recovered");
+    assert_eq!(hooked("con:query('rollback to here')"), "1 recovered");
+    assert_eq!(hooked("con:query(' Rollback')"), "0 recovered");
+    assert_eq!(hooked("con:prepare('ROLLBACK'):execute()"), "0 recovered");
+    // A script that catches the error ends its transaction itself.
+    let caught = "function event() con:query('BEGIN') pcall(con.query, con, 'FAIL 1213')
+        con:query('COMMIT') end";
+    let sent = ["BEGIN", "FAIL 1213", "COMMIT", "0 recovered"];
+    assert_eq!(repeated(caught, "mysql"), sent);
+    // PostgreSQL takes nothing else before it.
+    let sent = repeated(EVENT, "pgsql");
+    assert_eq!(sent.last().unwrap(), "1 recovered");
+}
+
+#[test]
+fn bounds_above_32_bits_are_drawn_from_whole_or_refused() {
+    let (result, _) = run(
+        "function event()
+           local rand = sysbench.rand
+           local names = { 'uniform', 'default', 'gaussian', 'special', 'pareto', 'zipfian' }
+           for _, name in ipairs(names) do
+             local above, most = 0, 0
+             for _ = 1, 4000 do
+               local drawn = rand[name](1, 34e9)
+               assert(drawn >= 1 and drawn <= 34e9 and drawn % 1 == 0, name)
+               above = above + (drawn > 2 ^ 32 and 1 or 0)
+               most = math.max(most, drawn)
+             end
+             if name == 'uniform' or name == 'default' then
+               assert(above > 3400 and above < 3600, name .. above)
+             end
+             assert(most > 2 ^ 32, name)
+             for _, bad in ipairs { 2 ^ 54, 1 / 0, 0 / 0 } do
+               local ok, why = pcall(rand[name], 1, bad)
+               assert(not ok and why:find('bounds from 0 to 2^53', 1, true), why)
+             end
+             assert(not pcall(rand[name], -1, 34e9))
+           end
+           assert(sb_rand_uniform(5e9, 5e9) == 5e9)
+           assert(rand.uniform(5000000000ULL, 5000000000ULL) == 5e9)
+           assert(rand.uniform(7.9, 4294967295) <= 4294967295)
+           assert(not pcall(sb_rand_uniq, 1, 34e9))
+           return true
+         end",
+        1,
+    );
+    assert_eq!(result, Ok(()));
+}
+
 #[test]
 fn other_errors_end_the_run_with_the_servers_words() {
     let (result, _) = run(

@@ -45,8 +45,7 @@ pub struct Settings {
     /// The command line without its secrets.
     argv: Vec<String>,
     command: Option<String>,
-    /// The database; `None` only for a bad one that no script may need.
-    pub target: Target,
+    target: Option<Target>, // none for an unknown driver: only scripts that connect hear of it
     /// How the run is driven.
     pub drive: Drive,
     /// The workers that were asked for.
@@ -85,7 +84,7 @@ impl Settings {
     /// # Errors
     /// Values that make no sense.
     pub fn new(args: &[String], parsed: &Parsed, command: Option<&str>) -> Result<Self> {
-        let driver = driver(parsed)?;
+        let driver = driver(parsed);
         let drive = drive(parsed)?;
         let forced_shutdown_s = forced_shutdown(parsed, &drive)?;
         let mut drive = drive;
@@ -104,11 +103,12 @@ impl Settings {
             return Err(anyhow!("--histogram cannot be used with --percentile=0"));
         }
         let debug = settings::switch(parsed, "debug")?;
-        let target = target(parsed, driver)?;
+        let target = driver.map(|driver| target(parsed, driver)).transpose()?;
         warn_of_options_without_effect(parsed);
         let mut exported = exported(parsed);
         if let Some((_, name)) = exported.iter_mut().find(|(name, _)| name == "db_driver") {
-            *name = OptionValue::Text(driver.to_owned());
+            let typed = parsed.value("db-driver").unwrap_or_default();
+            *name = OptionValue::Text(driver.unwrap_or(typed).to_owned());
         }
         let seed = count(parsed, "rand-seed", 0)?;
         Ok(Self {
@@ -126,7 +126,7 @@ impl Settings {
             forced_shutdown_s,
             version: version(parsed)?,
             edition: edition(parsed)?,
-            ignored_errors: ignored_errors(parsed, &target, driver),
+            ignored_errors: ignored_errors(parsed, target.as_ref()),
             emulate_prepared: match parsed.value("db-ps-mode") {
                 None | Some("auto") => false,
                 Some("disable") => true,
@@ -149,7 +149,7 @@ impl Settings {
             command: self.command.clone(),
             options: Vec::new(),
             // A test of the host has no database to connect to.
-            target: work.script().map(|_| self.target.clone()),
+            target: work.script().and(self.target.clone()),
             work,
             drive: self.drive.clone(),
             workers: self.workers,
@@ -200,12 +200,12 @@ fn edition(parsed: &Parsed) -> Result<Edition> {
 }
 
 /// The errors to ignore: MySQL's own list is for MySQL only, and an empty list ignores none.
-fn ignored_errors(parsed: &Parsed, target: &Target, driver: &str) -> Vec<String> {
-    let own = parsed
-        .value("mysql-ignore-errors")
-        .filter(|_| driver == "mysql");
+fn ignored_errors(parsed: &Parsed, target: Option<&Target>) -> Vec<String> {
+    let family = target.map_or(Family::Mysql, |target| target.family);
+    let own = parsed.value("mysql-ignore-errors");
+    let own = own.filter(|_| family == Family::Mysql);
     match parsed.value("db-ignore-errors").or(own) {
-        None => default_ignored_errors(target.family),
+        None => default_ignored_errors(family),
         Some(codes) => list(codes),
     }
 }
@@ -232,10 +232,14 @@ fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
 
 /// A whole number, refused in sysbench's words.
 fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
-    settings::count(parsed, name, otherwise).map_err(|_| {
-        let value = parsed.value(name).unwrap_or_default();
-        CommandLineError::raise(format!("Invalid value for the '{name}' option: '{value}'"))
-    })
+    settings::count(parsed, name, otherwise).map_err(|_| no_value(parsed, name))
+}
+
+/// In sysbench's words, with the name as scripts know it.
+fn no_value(parsed: &Parsed, name: &str) -> anyhow::Error {
+    let value = parsed.value(name).unwrap_or_default();
+    let name = name.replace('-', "_");
+    CommandLineError::raise(format!("Invalid value for the '{name}' option: '{value}'"))
 }
 
 /// Options that are taken for the sake of old command lines and change nothing.
@@ -262,14 +266,13 @@ fn warn_of_options_without_effect(parsed: &Parsed) {
     }
 }
 
-fn driver(parsed: &Parsed) -> Result<&'static str> {
-    match parsed.value("db-driver") {
-        None | Some("mysql" | "mariadb") => Ok("mysql"),
-        Some("pgsql" | "postgres" | "postgresql") => Ok("pgsql"),
-        Some("sqlite" | "sqlite3") => Ok("sqlite"),
-        Some(other) => Err(anyhow!(
-            "invalid database driver name: '{other}' (mysql, pgsql and sqlite are known)"
-        )),
+/// The driver; `None` for one that does not exist.
+fn driver(parsed: &Parsed) -> Option<&'static str> {
+    match parsed.value("db-driver").unwrap_or("mysql") {
+        "mysql" | "mariadb" => Some("mysql"),
+        "pgsql" | "postgres" | "postgresql" => Some("pgsql"),
+        "sqlite" | "sqlite3" => Some("sqlite"),
+        _ => None,
     }
 }
 
@@ -286,7 +289,8 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
         .filter(|threads| *threads <= SESSIONS_MAX)
         .ok_or_else(|| anyhow!("--threads: {threads} is too much; at most {SESSIONS_MAX}"))?;
     let seconds = |name: &str, otherwise: u64| {
-        settings::duration(parsed, name, Duration::from_secs(otherwise))
+        let found = settings::duration(parsed, name, Duration::from_secs(otherwise));
+        found.map_err(|_| no_value(parsed, name))
     };
     let time = seconds("time", 10)?;
     let events = count(parsed, "events", 0)?;
@@ -297,7 +301,7 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
                 "--rate: sysbench takes one rate, and dyno run a schedule such as '{text}'"
             )));
         }
-        Some(text) => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
+        Some(text) => units::parse_rate(text).map_err(|_| no_value(parsed, "rate"))?,
     };
     Ok(Drive {
         sessions,
@@ -312,7 +316,7 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
             arrivals: Arrivals::Poisson,
         }),
         init_timeout: seconds("thread-init-timeout", 30)?,
-        seed: settings::seed(parsed, "rand-seed")?,
+        seed: settings::seed(parsed, "rand-seed").map_err(|_| no_value(parsed, "rand-seed"))?,
         ..Drive::default()
     })
 }

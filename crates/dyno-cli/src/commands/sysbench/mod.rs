@@ -16,11 +16,11 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use dyno_core::plan::OptionValue;
 use dyno_host::Edition;
-use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
+use dyno_script::{Description, Hint, OptionKind, ScriptOption, SourceError};
 
 use self::args::{Settings, version};
 use crate::definitions::SYSBENCH;
-use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::options::{Grammar, Parsed, Script, as_typed, help, parse};
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
 use dyno_run::Loaded;
 use dyno_run::Workload;
@@ -67,14 +67,14 @@ impl fmt::Display for CommandLineError {
 impl std::error::Error for CommandLineError {}
 
 fn command_line(args: Vec<String>) -> Result<u8> {
-    let expanded = args::with_config_file(&args[1..])?;
+    let (expanded, warnings) = legacy::renamed(args::with_config_file(&args[1..])?);
     let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)
         .map_err(CommandLineError::raise)?;
-    legacy::warn(&args);
     if settings::switch(&first, "version")? {
         console::out(&format!("{}\n", version(&first)?));
         return Ok(STATUS_DONE);
     }
+    warnings.iter().for_each(|warning| console::out(warning));
     let (test, command) = words(&first)?;
     if settings::switch(&first, "help")? {
         console::out(&usage_text());
@@ -87,9 +87,12 @@ fn command_line(args: Vec<String>) -> Result<u8> {
         Ok(work) => work,
         // In sysbench's words, which scripts around it look for.
         Err(SourceError::NotFound { name, hint }) => {
-            return Err(anyhow!(
-                "Cannot find benchmark '{name}': no such built-in test, file or module{hint}"
-            ));
+            let why =
+                format!("Cannot find benchmark '{name}': no such built-in test, file or module");
+            return Err(match hint {
+                Hint::List => anyhow!(why),
+                hint => anyhow!("{why}\n{hint}"),
+            });
         }
         Err(error) => return Err(error.into()),
     };
@@ -110,7 +113,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed =
         parse(&expanded, SYSBENCH, script, Grammar::Sysbench).map_err(CommandLineError::raise)?;
-    let options = script_options(&settings, &parsed, &loaded.description)?;
+    let options = script_options(&settings, &expanded, &parsed, &loaded.description)?;
     // The target has the password now: once is enough.
     drop((args, expanded, first, parsed));
     run_command(settings, loaded, &command, options)
@@ -200,12 +203,13 @@ fn words(parsed: &Parsed) -> Result<(Option<String>, Option<String>)> {
 /// What scripts see as `sysbench.opt`: all of sysbench's options, then the script's own.
 fn script_options(
     settings: &Settings,
+    args: &[String],
     parsed: &Parsed,
     description: &Description,
 ) -> Result<Vec<(String, OptionValue)>> {
     let mut options = settings.exported();
     let own = match description.options.as_deref() {
-        Some(declared) => declared_options(declared, &parsed.script)?,
+        Some(declared) => declared_options(declared, args, &parsed.script)?,
         None => parsed
             .script
             .iter()
@@ -225,6 +229,7 @@ fn script_options(
 /// The values of declared options, wrong ones refused in sysbench's words.
 fn declared_options(
     declared: &[ScriptOption],
+    args: &[String],
     given: &[(String, Option<String>)],
 ) -> Result<Vec<(String, OptionValue)>> {
     for option in declared {
@@ -235,7 +240,11 @@ fn declared_options(
         if option.value(Some(value.as_deref())).is_err() {
             let value = value.as_deref().unwrap_or_default();
             return Err(CommandLineError::raise(match option.kind {
-                OptionKind::Bool => format!("invalid option: --{name}={value}"),
+                OptionKind::Bool => {
+                    let typed = as_typed(args, name).map(str::to_owned);
+                    let typed = typed.unwrap_or_else(|| format!("--{name}={value}"));
+                    format!("invalid option: {typed}")
+                }
                 _ => format!("Invalid value for the '{name}' option: '{value}'"),
             }));
         }

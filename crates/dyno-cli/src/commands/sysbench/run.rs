@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use dyno_analysis::summarize::{self, SessionTotal};
+use dyno_core::db::ErrorKind;
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
 use dyno_core::target::Endpoint;
@@ -17,6 +18,7 @@ use super::record::Record;
 use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
+use crate::commands::hints::hint;
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
 use dyno_run::{Ready, RunError, disconnected};
 
@@ -57,17 +59,16 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
                 record.progress(&progress);
             }
             match progress {
-                Progress::Started { .. } => {
-                    reports.screen.text(text::stage(StartupStep::Started));
+                // Before any session begins, so that what scripts print comes after it.
+                Progress::Initialized => {
+                    output::notice(&text::stage(StartupStep::Started));
                     let warmup_s = settings.drive.warmup.as_secs();
                     if warmup_s > 0 {
-                        reports
-                            .screen
-                            .text(text::stage(StartupStep::WarmingUp(warmup_s)));
+                        output::notice(&text::stage(StartupStep::WarmingUp(warmup_s)));
                     }
                 }
                 Progress::Interval(interval) => reports.interval(interval, ready),
-                Progress::Agents(_) | Progress::Facts(_) => {}
+                Progress::Started { .. } | Progress::Agents(_) | Progress::Facts(_) => {}
             }
         })
     };
@@ -78,7 +79,8 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             if let Some(record) = record {
                 record.abandon(&error.chain());
             }
-            return Ok(not_started(&error));
+            advise(&error.chain(), ready);
+            return Ok(not_started(&error, settings.edition));
         }
     };
     let status = conclude(ready, &reports, failed, &outcome);
@@ -113,12 +115,24 @@ fn announce(settings: &Settings) {
     );
 }
 
+/// Says on standard error what to try where sysbench, which fails in the same way, says nothing.
+fn advise(why: &str, ready: &Ready) {
+    if ready.kind_behind(why) == Some(ErrorKind::Prepared)
+        && let Some(hint) = hint(why, ready, "")
+    {
+        console::note(&format!("dyno: {hint}"));
+    }
+}
+
 /// Why nothing ran, in sysbench's words, and the exit status.
-fn not_started(error: &RunError) -> u8 {
+fn not_started(error: &RunError, edition: Edition) -> u8 {
     match error {
         RunError::Load(LoadError::Init { why, .. }) => {
             output::fatal(&format!("`thread_init' function failed: {why}"));
-            output::fatal("Threads initialization failed!");
+            output::fatal(match edition {
+                Edition::Release => "Thread initialization failed!",
+                Edition::Master => "Threads initialization failed!",
+            });
             STATUS_FAILED
         }
         RunError::Load(LoadError::InitTimeout { timeout_s, .. }) => {
@@ -146,6 +160,7 @@ fn conclude(
     let mut status = STATUS_DONE;
     for (_, why) in &outcome.failures {
         output::fatal(&format!("`thread_run' function failed: {why}"));
+        advise(why, ready);
         status = STATUS_FAILED;
     }
     if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
