@@ -3,7 +3,8 @@
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time has one too. A second is *stalled* if its rate is at most [`STALL_SHARE`]
-//! of the level. The view `where_did_it_stall` of the results file says the same in SQL of seconds.
+//! of the level. A time no longer than the shortest event is none: of sessions in step nothing
+//! ends for so long. The view `where_did_it_stall` of the results file says the same in SQL of seconds.
 //!
 //! What the load generator saw of a silence to the millisecond ([`EventKind::Stall`]) stands in the
 //! place of such seconds, or beside them where it covers none whole. Seconds in which the generator
@@ -105,6 +106,32 @@ pub struct Span {
     pub to_s: f64,
 }
 
+/// How long events and their statements take at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shortest {
+    /// An event, in seconds.
+    pub event_s: f64,
+    /// A statement, in seconds, if an event's statements take the same time each.
+    pub statement_s: f64,
+}
+
+impl Shortest {
+    /// As a run's summary tells it: the shortest event, else the mean one. 0 if neither is known.
+    pub fn of(run: &RunRecord) -> Self {
+        let Some(summary) = run.summary.as_ref().filter(|one| one.service.count > 0) else {
+            return Self::default();
+        };
+        let service = &summary.service;
+        let event_s = service.shortest_ms().unwrap_or(service.mean_ms).max(0.0) / 1e3;
+        let events = summary.totals.events.max(1) as f64;
+        let statements = (summary.totals.queries() as f64 / events).max(1.0);
+        Self {
+            event_s,
+            statement_s: event_s / statements,
+        }
+    }
+}
+
 /// Why stalls cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TooLittle {
@@ -135,6 +162,37 @@ impl Span {
 }
 
 impl Stalls {
+    /// Without the times that are no longer than an event takes: of sessions in step nothing ends
+    /// for so long.
+    fn beyond(mut self, shortest: Shortest, bins: &[Bin]) -> Self {
+        let known = self.spans.len() + self.silences.len();
+        let silences = std::mem::take(&mut self.silences);
+        self.spans.retain(|span| match silences.contains(span) {
+            true => span.length_s() > shortest.statement_s,
+            false => span.length_s() > shortest.event_s,
+        });
+        self.silences = silences;
+        (self.silences).retain(|one| one.length_s() > shortest.statement_s);
+        if self.spans.len() + self.silences.len() == known {
+            return self;
+        }
+        for (index, bin) in bins.iter().enumerate() {
+            let second = Span {
+                from_s: bin.from_s(),
+                to_s: bin.at_s,
+            };
+            let still = second.is_of(&self.spans) || second.is_of(&self.own);
+            self.stalled[index] &= still;
+            if let Some(aside) = self.set_aside.get_mut(index) {
+                *aside &= still;
+            }
+        }
+        let seconds = (self.spans.iter()).filter(|span| !self.silences.contains(span));
+        self.whole_s = seconds.map(Span::length_s).sum();
+        self.period_s = period_of(&self.spans);
+        self
+    }
+
     /// How long all of them lasted together.
     pub fn stalled_s(&self) -> f64 {
         // The sum of nothing is -0.0.
@@ -186,14 +244,14 @@ impl fmt::Display for TooLittle {
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
 pub fn of(run: &RunRecord) -> Result<Stalls, TooLittle> {
-    of_bins(&bins::of(run), &run.events)
+    of_bins(&bins::of(run), &run.events, Shortest::of(run))
 }
 
 /// The stalls of whole seconds and of what happened meanwhile.
 ///
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
-pub fn of_bins(bins: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
+pub fn of_bins(bins: &[Bin], events: &[Event], shortest: Shortest) -> Result<Stalls, TooLittle> {
     let silences = spans(events, EventKind::Stall, bins);
     let mut found = match of_seconds(bins) {
         Err(_) if !silences.is_empty() && !bins.is_empty() => of_silences(bins, &silences),
@@ -226,7 +284,7 @@ pub fn of_bins(bins: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
         .find(|aside| !is_most(aside))
         .unwrap_or_else(|| found.stalled.clone());
     (found.silences, found.own) = (silences, own);
-    Ok(found)
+    Ok(found.beyond(shortest, bins))
 }
 
 fn set_aside(bins: &[Bin], found: &Stalls, still: &[&[Span]]) -> Vec<bool> {

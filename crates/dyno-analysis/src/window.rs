@@ -78,8 +78,8 @@ impl Told {
         OpenLoopSummary {
             offered_per_s: open.per_second,
             achieved_per_s: self.rates.events_per_s,
-            backlog: last.map_or(0, |interval| interval.backlog),
-            backlog_max: self.backlog_max,
+            backlog: Some(last.map_or(0, |interval| interval.backlog)),
+            backlog_max: Some(self.backlog_max),
             pacing_lag: None,
         }
     }

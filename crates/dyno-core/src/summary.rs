@@ -377,10 +377,10 @@ pub struct OpenLoopSummary {
     pub offered_per_s: f64,
     /// Ended within the measurement.
     pub achieved_per_s: f64,
-    /// Due and not begun at the end.
-    pub backlog: u64,
-    /// The longest backlog seen at the end of an interval.
-    pub backlog_max: u64,
+    /// Due and not begun at the end; `None` where an imported log does not tell it.
+    pub backlog: Option<u64>,
+    /// The longest backlog seen at the end of an interval; likewise.
+    pub backlog_max: Option<u64>,
     /// How late events began although a session was free: the generator's own lag; `None` where it
     /// is not known.
     pub pacing_lag: Option<LatencySummary>,

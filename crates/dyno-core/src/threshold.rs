@@ -179,7 +179,7 @@ impl Threshold {
             .filter(|open| open.offered_per_s > 0.0);
         // In the order in which they were due: the first of them has waited for all others.
         let (waiting, waited_ms) = open_loop.map_or((0.0, 0.0), |open| {
-            let backlog = open.backlog as f64;
+            let backlog = open.backlog.unwrap_or(0) as f64;
             (backlog, backlog / open.offered_per_s * 1e3)
         });
         let open = hung + waiting;

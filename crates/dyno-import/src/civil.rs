@@ -129,7 +129,9 @@ impl Parts {
         match lower.as_str() {
             "am" => self.afternoon = Some(false),
             "pm" => self.afternoon = Some(true),
-            "utc" | "gmt" | "z" => self.offset_s = Some(0.0),
+            _ if zone(word).is_some() => self.offset_s = zone(word),
+            // A zone's name of several zones, or of one that is not known, is no guess at UTC.
+            _ if is_zone(word) => return None,
             _ => {
                 if !word.chars().all(char::is_alphabetic) || word.chars().count() > 12 {
                     return None;
@@ -191,6 +193,57 @@ impl Parts {
             ambiguous: self.ambiguous,
         })
     }
+}
+
+/// How far a zone is ahead of UTC, in seconds, by its name where that is of one zone only. `CST`
+/// and `IST` are of several.
+fn zone(name: &str) -> Option<f64> {
+    const HOURS: [(&str, f64); 31] = [
+        ("UTC", 0.0),
+        ("GMT", 0.0),
+        ("Z", 0.0),
+        ("WET", 0.0),
+        ("WEST", 1.0),
+        ("CET", 1.0),
+        ("CEST", 2.0),
+        ("EET", 2.0),
+        ("EEST", 3.0),
+        ("MSK", 3.0),
+        ("SAST", 2.0),
+        ("PKT", 5.0),
+        ("WIB", 7.0),
+        ("SGT", 8.0),
+        ("HKT", 8.0),
+        ("AWST", 8.0),
+        ("JST", 9.0),
+        ("KST", 9.0),
+        ("ACST", 9.5),
+        ("AEST", 10.0),
+        ("AEDT", 11.0),
+        ("NZST", 12.0),
+        ("NZDT", 13.0),
+        ("EST", -5.0),
+        ("EDT", -4.0),
+        ("CDT", -5.0),
+        ("MST", -7.0),
+        ("MDT", -6.0),
+        ("PST", -8.0),
+        ("PDT", -7.0),
+        ("HST", -10.0),
+    ];
+    let universal = ["utc", "gmt", "z"].contains(&name);
+    let own = HOURS.iter().find(|(own, _)| *own == name);
+    let own = own.or(universal.then_some(&HOURS[0]));
+    own.map(|(_, hours)| hours * 3600.0)
+}
+
+/// Whether a word is written as names of zones are.
+fn is_zone(word: &str) -> bool {
+    let known = |names: &[&str]| names.contains(&word.to_ascii_lowercase().as_str());
+    (3..=5).contains(&word.len())
+        && word.bytes().all(|b| b.is_ascii_uppercase())
+        && !known(&MONTHS)
+        && !known(&DAYS)
 }
 
 const MONTHS: [&str; 12] = [
@@ -287,7 +340,11 @@ mod tests {
             ("21/11/26 13:07:48", false),
             ("21.11.2026 13:07:48", false),
             ("Sat Nov 21 13:07:48 UTC 2026", true),
-            ("Sat Nov 21 13:07:48 CET 2026", false),
+            ("Sat Nov 21 14:07:48 CET 2026", true),
+            ("Sat Nov 21 06:07:48 MST 2026", true),
+            ("Sat 21 Nov 2026 08:07:48 AM EST", true),
+            ("SAT NOV 21 13:07:48 2026", false),
+            ("Sa 21. Nov 13:07:48 2026", false),
             ("Sat 21 Nov 2026 01:07:48 PM UTC", true),
         ] {
             let moment = moment(text).unwrap_or_else(|| panic!("{text}"));
@@ -312,6 +369,8 @@ mod tests {
             "some words",
             "123456789",
             "Threads started!",
+            // In China or in Chicago?
+            "Sat Nov 21 13:07:48 CST 2026",
         ] {
             assert_eq!(moment(text), None, "{text}");
         }

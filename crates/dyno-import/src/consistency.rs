@@ -305,13 +305,34 @@ fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
     }
 }
 
-/// The percentile of a histogram of `count` events, whose rows ascend.
+/// The percentile of a histogram of `count` events, whose rows ascend, by the rank that sysbench
+/// takes (`sb_histogram.c`): a half is rounded up, so that a rank may lie below `percent`.
 fn percentile(rows: &[(f64, u64)], count: u64, percent: f64) -> Option<f64> {
-    let rank = count as f64 * percent / 100.0;
+    let rank = (count as f64 * percent / 100.0 + 0.5).floor();
+    if rank < 1.0 {
+        return None;
+    }
     let mut sum = 0_u64;
     let found = rows.iter().find(|(_, count)| {
         sum = sum.saturating_add(*count);
         sum as f64 >= rank
     });
     found.map(|(ms, _)| *ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_has_the_rank_that_sysbench_takes() {
+        // 99 % of 1,040 events are 1,029.6, rounded 1,030; of 1,030 they are 1,019.7 and 1,020;
+        // of 1,020 they are 1,009.8 and 1,010; and of 1,025 1,014.75 and 1,015.
+        let rows = [(1.0, 1014), (50.0, 11)];
+        assert_eq!(percentile(&rows, 1025, 99.0), Some(50.0));
+        // 1,014.3 are 1,014, where the next event is far away.
+        let rows = [(1.0, 1013), (50.0, 10)];
+        assert_eq!(percentile(&rows, 1023, 99.0), Some(1.0));
+        assert_eq!(percentile(&[(1.0, 1)], 1, 10.0), None);
+    }
 }

@@ -25,10 +25,7 @@ const ALWAYS: [(&str, &str); 10] = [
         "counters.rows",
         "sysbench counts neither rows, bytes nor retries",
     ),
-    (
-        "intervals.max_ms",
-        "report lines hold no longest latency; 0 stands for it",
-    ),
+    ("intervals.max_ms", "report lines hold no longest latency"),
     (
         "service.stddev_ms",
         "sysbench prints no standard deviation of latencies",
@@ -82,6 +79,18 @@ pub(crate) fn gaps(
         "open_loop.pacing_lag",
         "sysbench does not print how late it began its events",
     );
+    add(
+        draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
+        "open_loop.backlog",
+        "sysbench prints how many events are waiting with --report-interval only",
+    );
+    if let Some(report) = &draft.report {
+        let none = "the statistics do not tell it";
+        let mean = report.avg_ms.or(report.sum_ms);
+        add(report.min_ms.is_none(), "service.min_ms", none);
+        add(mean.is_none(), "service.mean_ms", none);
+        add(report.max_ms.is_none(), "service.max_ms", none);
+    }
     of_intervals(draft, &mut add);
     gaps
 }

@@ -1,6 +1,7 @@
 //! Whether a log's report lines and the report at its end can be of the same run. What is compared
 //! are counts over the time that lines cover: a line that is missing contradicts nothing.
 
+use crate::conservation::{self, Wild};
 use crate::consistency::{TIME_TOLERANCE, is_above};
 use crate::coverage::{self, Coverage};
 use crate::sysbench::model::{Draft, Point, Report};
@@ -24,8 +25,7 @@ pub(crate) fn check(
     warn: &mut impl FnMut(String),
     contradict: &mut impl FnMut(String),
 ) {
-    // Columns of other origins may mean something else.
-    let own = ["report lines", "report_csv", "report_json"].contains(&draft.points_from);
+    let own = is_own(draft);
     if own {
         threads(draft, contradict);
         mix(draft, contradict);
@@ -42,6 +42,59 @@ pub(crate) fn check(
             sums(draft, report, coverage, told, warn, contradict);
         }
     }
+}
+
+/// Whether sysbench itself printed the lines: columns of other origins may mean something else.
+fn is_own(draft: &Draft) -> bool {
+    ["report lines", "report_csv", "report_json"].contains(&draft.points_from)
+}
+
+/// Leaves out what a line holds beyond what the report has room for.
+pub(crate) fn leave_out(draft: &mut Draft) {
+    let Some(report) = draft.report.clone() else {
+        return;
+    };
+    if !coverage::is_comparable(draft) || !is_own(draft) {
+        return;
+    }
+    for kind in kinds(&report).into_iter().filter(|kind| kind.count > 0) {
+        let lengths = Coverage::of(draft).lengths_s;
+        let lines = draft.points.iter().zip(lengths).enumerate();
+        let lines =
+            lines.filter_map(|(at, (point, length))| Some((at, ((kind.pick)(point)?, length))));
+        let (at, held): (Vec<usize>, Vec<_>) = lines.unzip();
+        let mut wild = conservation::wild(&held, kind.count as f64, TIME_ROUNDING_S);
+        wild.sort_by_key(|wild| std::cmp::Reverse(wild.index));
+        for wild in wild {
+            let index = at[wild.index];
+            let (line, text) = (draft.points[index].line, told(&kind, &wild));
+            draft.warnings.push((Some(line), text));
+            match kind.rest {
+                Rest::Events => drop(draft.points.remove(index)),
+                Rest::Statements => {
+                    let point = &mut draft.points[index];
+                    point.queries = None;
+                    (point.reads, point.writes, point.other) = (None, None, None);
+                }
+                Rest::Faults => {
+                    let point = &mut draft.points[index];
+                    (point.errors, point.reconnects) = (None, None);
+                }
+            }
+        }
+    }
+}
+
+fn told(kind: &Kind, wild: &Wild) -> String {
+    let what = match kind.rest {
+        Rest::Events => "the line is",
+        Rest::Statements | Rest::Faults => "these figures are",
+    };
+    format!(
+        "the line holds about {:.0} {}, but the report leaves room for about {:.0}: {what} left \
+         out",
+        wild.holds, kind.name, wild.room
+    )
 }
 
 /// Threads may end early, but none is added.

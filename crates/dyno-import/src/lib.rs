@@ -14,6 +14,7 @@ mod align;
 mod civil;
 mod command;
 mod configured;
+mod conservation;
 mod consistency;
 mod coverage;
 mod disks;
@@ -329,6 +330,7 @@ fn of_sysbench(
             ..options.clone()
         };
         draft.count_requests();
+        intervals::leave_out(&mut draft);
         command::complete(&mut draft);
         let mut run = record::record(&mut draft, &options);
         let (said, facts) = consistency::check(&draft);

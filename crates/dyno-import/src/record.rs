@@ -18,7 +18,7 @@ const NS_PER_MS: f64 = 1e6;
 /// The record of a run, its warnings not yet among them.
 pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let started = started_unix_s(draft, options);
-    let intervals = intervals(draft, options);
+    let mut intervals = intervals(draft, options);
     let measured_s = summary::measured_s(draft);
     let workload = command::workload(draft);
     let drive = drive(draft);
@@ -57,10 +57,14 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let summary = of_report.or_else(|| {
         let told = summary::of_intervals(&head, drive, started, &intervals, &not_observed);
         told.map(|told| RunSummary {
+            open_loop: summary::open_loop(draft, told.rates.events_per_s),
             rand: command::rand(draft),
             ..told
         })
     });
+    if let Some(summary) = &summary {
+        runs::end_with(&mut intervals, summary.measured_s);
+    }
     RunRecord {
         id: 0,
         state: RunState::Imported,

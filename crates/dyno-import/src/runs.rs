@@ -9,7 +9,8 @@ use dyno_core::record::{
     SeriesKind, Source, Span,
 };
 use dyno_core::summary::{
-    LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    IntervalSummary, LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary,
+    WorkloadSummary,
 };
 use hdrhistogram::Histogram;
 
@@ -153,6 +154,21 @@ pub(crate) fn series(
         kind: SeriesKind::Gauge,
         points,
     })
+}
+
+/// Lets the last interval end with the measurement if only rounding lets it end later: its printed
+/// end has few digits.
+pub(crate) fn end_with(intervals: &mut [IntervalSummary], measured_s: f64) {
+    /// A longer part of an interval is no rounding.
+    const ROUNDING: f64 = 0.1;
+    let Some(last) = intervals.last_mut() else {
+        return;
+    };
+    let beyond_s = last.at_s - measured_s;
+    if beyond_s > 0.0 && beyond_s < ROUNDING * last.length_s {
+        last.at_s = measured_s;
+        last.length_s -= beyond_s;
+    }
 }
 
 /// Single latencies over a part of a run; with fewer digits than over all of it.

@@ -81,7 +81,6 @@ pub(crate) fn of_intervals(
         rates: told.rates,
         totals: told.totals,
         service: window::unknown_latencies(&head.percentiles),
-        open_loop: (drive.open_loop).map(|open| told.open_loop(open, Some(last))),
         figures: window::of_percentiles(&all),
         not_observed: not_observed.to_vec(),
         drive: (drive.sessions > 0).then_some(drive),
@@ -287,13 +286,13 @@ fn fairness(report: &Report) -> Option<Fairness> {
     })
 }
 
-fn open_loop(draft: &Draft, achieved_per_s: f64) -> Option<OpenLoopSummary> {
+pub(crate) fn open_loop(draft: &Draft, achieved_per_s: f64) -> Option<OpenLoopSummary> {
     let queues = || draft.points.iter().filter_map(|point| point.queue);
     draft.rate_per_s.map(|offered_per_s| OpenLoopSummary {
         offered_per_s,
         achieved_per_s,
-        backlog: queues().next_back().unwrap_or(0),
-        backlog_max: queues().max().unwrap_or(0),
+        backlog: queues().next_back(),
+        backlog_max: queues().max(),
         pacing_lag: None,
     })
 }

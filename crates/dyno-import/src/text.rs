@@ -91,10 +91,28 @@ pub(crate) fn shape(line: &str) -> String {
     out
 }
 
-/// Whether a line ends where another one of its kind, whose shape this is, goes on.
-pub(crate) fn ends_early(line: &str, whole: &str) -> bool {
-    let own = shape(line);
-    own.len() < whole.len() && whole.starts_with(&own)
+/// Whether a line of this shape ends where another one of its kind goes on; also if something else
+/// follows the figure within which it ends, as `Killed` does.
+pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
+    let pairs = own.char_indices().zip(whole.chars());
+    let same = pairs.take_while(|((_, one), other)| one == other);
+    let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    let goes_on = whole.len() > end;
+    goes_on && (own.len() == end || own[..end].ends_with('#'))
+}
+
+/// How many decimals the figure at a line's end has; `None` if none ends it.
+pub(crate) fn decimals_at_end(line: &str) -> Option<usize> {
+    let digits = |text: &str| text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let last = digits(line);
+    let before = &line[..line.len() - last];
+    let decimal = before.ends_with(['.', ',']);
+    match (last, decimal) {
+        (0, false) => None,
+        (_, false) => Some(0),
+        (0, true) => (digits(&before[..before.len() - 1]) > 0).then_some(0),
+        (_, true) => Some(last),
+    }
 }
 
 /// What a terminal would show of a line.
@@ -188,10 +206,27 @@ mod tests {
         assert!(lines("a\nb")[1].cut && !lines("a\nb")[0].cut && !lines("a\nb\n")[1].cut);
         let whole = shape("[ 7s ] thds: 16 tps: 1,000.25 qps: 20.00");
         assert_eq!(whole, "[ #s ] thds: # tps: # qps: #");
-        assert!(ends_early("[ 61s ] thds: 16 tps: 10", &whole));
-        assert!(ends_early("[ 61s ] thds", &whole));
-        assert!(!ends_early("[ 61s ] thds: 16 tps: 10 qps: 1", &whole));
-        assert!(!ends_early("[ 61s ] eps: 16", &whole));
+        for (line, early) in [
+            ("[ 61s ] thds: 16 tps: 10", true),
+            ("[ 61s ] thds", true),
+            ("[ 61s ] thds: 16 tps: 10x.sh: line 7: 4711 Killed", true),
+            ("[ 61s ] thds: 16 tps: 10 qps: 1", false),
+            ("[ 61s ] thds: 16 tps: 10 qps: 1 more: 1", false),
+            ("[ 61s ] eps: 16", false),
+            ("", true),
+        ] {
+            assert_eq!(ends_early(&shape(line), &whole), early, "{line}");
+        }
+        for (line, decimals) in [
+            ("tps: 10.25", Some(2)),
+            ("tps: 10", Some(0)),
+            ("tps: 10.", Some(0)),
+            ("end.", None),
+            ("tps: 10 s", None),
+            ("", None),
+        ] {
+            assert_eq!(decimals_at_end(line), decimals, "{line}");
+        }
     }
 
     #[test]

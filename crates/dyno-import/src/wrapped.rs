@@ -110,7 +110,9 @@ fn layer(text: &str) -> Option<Vec<Part>> {
         }
     }
     if !text.ends_with('\n') {
-        parts.iter_mut().for_each(|part| drop(part.text.pop()));
+        for part in &mut parts {
+            part.text.truncate(part.text.len().saturating_sub(1));
+        }
     }
     if let [part] = parts.as_mut_slice() {
         part.source.clear();

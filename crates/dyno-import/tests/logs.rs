@@ -291,7 +291,7 @@ fn an_open_loop_keeps_its_queue() {
     let run = one(fixture!("rate.out"));
     let summary = run.summary.as_ref().unwrap();
     let open = summary.open_loop.as_ref().unwrap();
-    assert_eq!((open.offered_per_s, open.backlog_max), (300.0, 1));
+    assert_eq!((open.offered_per_s, open.backlog_max), (300.0, Some(1)));
     assert_eq!(run.intervals[0].concurrency, 1);
     assert_eq!(run.intervals[3].backlog, 1);
     assert!(open.pacing_lag.is_none() && run.not_observed("open_loop.pacing_lag").is_some());

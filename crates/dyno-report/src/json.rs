@@ -1,6 +1,9 @@
 //! The machine's summary of a run.
 
+use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
+use serde::Serialize;
+use serde_json::Value;
 
 /// The JSON Schema (2020-12) of [`run`]'s text: `docs/schema/run.json`.
 pub const SCHEMA: &str = include_str!("../../../docs/schema/run.json");
@@ -10,7 +13,7 @@ pub const SCHEMA: &str = include_str!("../../../docs/schema/run.json");
 /// # Errors
 /// None that a summary can cause: its keys are texts and its numbers are numbers.
 pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(run)?;
+    let mut text = serde_json::to_string_pretty(&with_nulls(run, &run.not_observed)?)?;
     text.push('\n');
     Ok(text)
 }
@@ -20,9 +23,61 @@ pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`run`].
 pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(runs)?;
+    let told = runs.iter().map(|run| with_nulls(run, &run.not_observed));
+    let told: Vec<Value> = told.collect::<Result<_, _>>()?;
+    let mut text = serde_json::to_string_pretty(&told)?;
     text.push('\n');
     Ok(text)
+}
+
+/// Figures of imported runs whose type leaves no choice but zero where they are not known: the
+/// name in `not_observed`, the objects, and their fields.
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 5] = [
+    ("service.min_ms", &["service", "response"], &["min_ms"]),
+    (
+        "service.mean_ms",
+        &["service", "response"],
+        &["mean_ms", "sum_ms"],
+    ),
+    ("service.max_ms", &["service", "response"], &["max_ms"]),
+    ("intervals.max_ms", &["intervals"], &["max_ms"]),
+    ("open_loop.backlog", &["intervals"], &["backlog"]),
+];
+
+/// As JSON, with null in place of a zero that is not known. The summary may be a part of it.
+///
+/// # Errors
+/// As of `serde_json`.
+pub(crate) fn with_nulls<T: Serialize>(
+    run: &T,
+    gaps: &[NotObserved],
+) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(run)?;
+    let unknown = |what: &str| gaps.iter().any(|gap| gap.what == what);
+    for (_, objects, fields) in ZERO_IF_UNKNOWN.iter().filter(|(what, ..)| unknown(what)) {
+        for object in *objects {
+            for place in [format!("/{object}"), format!("/summary/{object}")] {
+                match value.pointer_mut(&place) {
+                    Some(Value::Array(all)) => all.iter_mut().for_each(|one| forget(one, fields)),
+                    Some(one) => forget(one, fields),
+                    None => {}
+                }
+            }
+        }
+    }
+    Ok(value)
+}
+
+/// Puts null in place of these fields that are zero.
+fn forget(object: &mut Value, fields: &[&str]) {
+    for field in fields {
+        if let Some(value) = object
+            .get_mut(field)
+            .filter(|value| value.as_f64() == Some(0.0))
+        {
+            *value = Value::Null;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -34,8 +89,25 @@ mod tests {
     use dyno_core::summary::{
         Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
     };
-    use serde_json::Value;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn what_a_log_does_not_tell_is_null() {
+        let mut run = samples::all().remove(0);
+        (run.service.min_ms, run.service.mean_ms) = (0.0, 4.5);
+        run.not_observed = ["service.min_ms", "service.mean_ms"]
+            .map(|what| NotObserved {
+                what: what.to_owned(),
+                why: "the log does not tell it".to_owned(),
+            })
+            .to_vec();
+        let told = json(&run);
+        assert_eq!(told["service"]["min_ms"], Value::Null);
+        // What is there is known.
+        assert_eq!(told["service"]["mean_ms"], 4.5);
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&told));
+    }
 
     fn schema() -> Value {
         serde_json::from_str(SCHEMA).unwrap()

@@ -92,8 +92,8 @@ pub(crate) fn overloaded() -> RunSummary {
     run.open_loop = Some(OpenLoopSummary {
         offered_per_s: 1500.5,
         achieved_per_s: run.rates.events_per_s,
-        backlog: 6912,
-        backlog_max: 6912,
+        backlog: Some(6912),
+        backlog_max: Some(6912),
         pacing_lag: Some(summarize::service(&lag, &PERCENTS)),
     });
     let conditions = ["p99.9 > 2s", "rate < 500", "new_order.p99 > 1s"];

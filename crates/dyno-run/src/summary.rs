@@ -134,8 +134,8 @@ fn figures(
         open_loop: open.map(|open| OpenLoopSummary {
             offered_per_s: open.per_second,
             achieved_per_s: rates.events_per_s,
-            backlog: outcome.backlog,
-            backlog_max: outcome.backlog_max,
+            backlog: Some(outcome.backlog),
+            backlog_max: Some(outcome.backlog_max),
             pacing_lag: (outcome.pacing_lag.as_ref())
                 .map(|lag| summarize::service(lag, percentiles)),
         }),
@@ -422,12 +422,13 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
 
 /// Who did not serve what was offered.
 fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<String> {
-    if open.achieved_per_s >= open.offered_per_s * REACHED || open.backlog == 0 {
+    let backlog = open.backlog.unwrap_or(0);
+    if open.achieved_per_s >= open.offered_per_s * REACHED || backlog == 0 {
         return None;
     }
     let served = format!(
         "{:.0} of {:.0} events per second were served, and {} were waiting at the end.",
-        open.achieved_per_s, open.offered_per_s, open.backlog
+        open.achieved_per_s, open.offered_per_s, backlog
     );
     Some(match frozen_s >= measured_s * FROZEN {
         true => format!(
@@ -447,8 +448,8 @@ mod tests {
         let mut open = OpenLoopSummary {
             offered_per_s: 1_000.0,
             achieved_per_s: 700.0,
-            backlog: 3_000,
-            backlog_max: 3_000,
+            backlog: Some(3_000),
+            backlog_max: Some(3_000),
             pacing_lag: None,
         };
         let told = |open: &OpenLoopSummary, frozen_s| unserved(open, 10.0, frozen_s);
@@ -459,7 +460,7 @@ mod tests {
         );
         let frozen = "The load generator, which stood still for 3.0 s of 10.0 s: ";
         assert_eq!(told(&open, 3.0), Some(format!("{frozen}{served}")));
-        open.backlog = 0;
+        open.backlog = Some(0);
         assert_eq!(told(&open, 3.0), None);
     }
 }

@@ -106,8 +106,8 @@ pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
         summary.open_loop = Some(OpenLoopSummary {
             offered_per_s: offered,
             achieved_per_s: achieved,
-            backlog: 0,
-            backlog_max: 2,
+            backlog: Some(0),
+            backlog_max: Some(2),
             pacing_lag: Some(lag),
         });
     }

@@ -190,7 +190,7 @@ mod odd {
             22 => {
                 if let Some(open) = run.summary.as_mut().and_then(|s| s.open_loop.as_mut()) {
                     open.offered_per_s = value;
-                    open.backlog = u64::MAX;
+                    open.backlog = Some(u64::MAX);
                 }
             }
             _ => {}

@@ -109,11 +109,7 @@ fn length(view: &View) -> Made {
     }
     let rates = view.rates();
     if (rates.len() as f64) < LENGTH_BINS.value {
-        return Made::not_checked(format!(
-            "{} whole second{} are too few.",
-            rates.len(),
-            text::plural(rates.len() as u64)
-        ));
+        return Made::not_checked(format!("{} are too few.", view.whole(rates.len())));
     }
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);
@@ -146,8 +142,8 @@ fn length(view: &View) -> Made {
                 false => "no better than its own size".to_owned(),
             },
             effective.map_or_else(String::new, |n| format!(
-                "; its {} seconds are worth {} independent ones",
-                rates.len(),
+                "; its {} are worth {} independent ones",
+                view.whole(rates.len()),
                 text::plain(n)
             ))
         ),

@@ -189,9 +189,22 @@ impl<'a> View<'a> {
         }
     }
 
+    /// So many whole bins in words: seconds, or intervals of the length that a log has.
+    pub(crate) fn whole(&self, bins: usize) -> String {
+        let plural = crate::text::plural(bins as u64);
+        match self.usual_s() {
+            usual if (0.5..1.5).contains(&usual) => format!("{bins} whole second{plural}"),
+            usual => format!("{bins} interval{plural} of {}", crate::text::seconds(usual)),
+        }
+    }
+
     /// Seconds in which the run stood still.
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
-        dyno_analysis::stalls::of_bins(&self.bins, &self.run.events)
+        dyno_analysis::stalls::of_bins(
+            &self.bins,
+            &self.run.events,
+            dyno_analysis::stalls::Shortest::of(self.run),
+        )
     }
 
     /// The latencies that count: response times in an open loop, else service times.

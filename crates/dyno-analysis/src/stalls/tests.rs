@@ -19,7 +19,7 @@ fn bins(rates: &[u64]) -> Vec<Bin> {
 }
 
 fn spans(rates: &[u64]) -> Vec<(f64, f64)> {
-    let found = of_bins(&bins(rates), &[]).unwrap();
+    let found = of_bins(&bins(rates), &[], Shortest::default()).unwrap();
     let pair = |span: &Span| (span.from_s, span.to_s);
     found.spans.iter().map(pair).collect()
 }
@@ -34,7 +34,7 @@ fn noisy(seconds: usize, level: u64) -> Vec<u64> {
 fn a_run_that_stands_still_for_most_of_its_time_has_a_level() {
     let mut rates = noisy(14, 3000);
     rates[2..13].fill(0);
-    let found = of_bins(&bins(&rates), &[]).unwrap();
+    let found = of_bins(&bins(&rates), &[], Shortest::default()).unwrap();
     assert_eq!(found.spans.len(), 1);
     assert_eq!((found.spans[0].from_s, found.spans[0].to_s), (2.0, 13.0));
     assert_eq!((found.stalled_s(), found.longest_s()), (11.0, 11.0));
@@ -62,7 +62,7 @@ fn dips_are_stalls_only_where_next_to_nothing_ended() {
     (9..300).step_by(10).for_each(|second| rates[second] = 1400);
     assert!(spans(&rates).is_empty());
     (9..300).step_by(10).for_each(|second| rates[second] = 0);
-    let found = of_bins(&bins(&rates), &[]).unwrap();
+    let found = of_bins(&bins(&rates), &[], Shortest::default()).unwrap();
     assert_eq!((found.spans.len(), found.period_s), (30, Some(10.0)));
 }
 
@@ -84,7 +84,7 @@ fn intervals_may_be_longer_than_a_second() {
     for (number, bin) in bins.iter_mut().enumerate() {
         (bin.at_s, bin.length_s) = (5.0 * (number + 1) as f64, 5.0);
     }
-    let found = of_bins(&bins, &[]).unwrap();
+    let found = of_bins(&bins, &[], Shortest::default()).unwrap();
     assert_eq!(found.spans.len(), 1);
     assert_eq!((found.spans[0].from_s, found.spans[0].to_s), (5.0, 10.0));
 }
@@ -101,12 +101,18 @@ fn a_cold_start_is_no_stall() {
 
 #[test]
 fn what_is_missing_is_told() {
-    assert_eq!(of_bins(&bins(&[1000; 4]), &[]), Err(TooLittle::Seconds(4)));
-    assert_eq!(of_bins(&bins(&[0; 30]), &[]), Err(TooLittle::Nothing));
-    let rare = of_bins(&bins(&[3, 0, 2, 4, 0, 3]), &[]).unwrap_err();
+    assert_eq!(
+        of_bins(&bins(&[1000; 4]), &[], Shortest::default()),
+        Err(TooLittle::Seconds(4))
+    );
+    assert_eq!(
+        of_bins(&bins(&[0; 30]), &[], Shortest::default()),
+        Err(TooLittle::Nothing)
+    );
+    let rare = of_bins(&bins(&[3, 0, 2, 4, 0, 3]), &[], Shortest::default()).unwrap_err();
     assert_eq!(rare, TooLittle::Level(3.0));
     assert!(rare.to_string().contains("needs 20"), "{rare}");
-    assert!(of_bins(&bins(&[20, 20, 0, 20, 20]), &[]).is_ok());
+    assert!(of_bins(&bins(&[20, 20, 0, 20, 20]), &[], Shortest::default()).is_ok());
 }
 
 #[test]
@@ -124,7 +130,7 @@ fn silences_are_known_to_the_millisecond() {
         event(EventKind::Stall, 8.2, 0.7),
         event(EventKind::Frozen, 12.05, 1.0),
     ];
-    let found = of_bins(&bins(&rates), &events).unwrap();
+    let found = of_bins(&bins(&rates), &events, Shortest::default()).unwrap();
     let spans: Vec<(f64, f64)> = (found.spans.iter())
         .map(|span| (span.from_s, span.length_s()))
         .collect();
@@ -140,16 +146,49 @@ fn silences_are_known_to_the_millisecond() {
         490, 102, 388, 350, 142, 488, 104, 388, 490, 488, 487, 488, 492, 492,
     ];
     let frozen = [1.2, 3.7, 6.2].map(|at_s| event(EventKind::Frozen, at_s, 0.99));
-    let found = of_bins(&bins(&rates), &frozen).unwrap();
+    let found = of_bins(&bins(&rates), &frozen, Shortest::default()).unwrap();
     assert_eq!(
         found.moving(&rates.map(|rate| rate as f64)),
         [490.0, 488.0, 490.0, 488.0, 487.0, 488.0, 492.0, 492.0]
     );
     // A run of three seconds has no level but that of its moving time.
-    let short = of_bins(&bins(&[1000; 3]), &events[..0]);
+    let short = of_bins(&bins(&[1000; 3]), &events[..0], Shortest::default());
     assert!(short.is_err());
     let silent = [event(EventKind::Stall, 1.0, 1.0)];
-    let found = of_bins(&bins(&[1000, 0, 1000]), &silent).unwrap();
+    let found = of_bins(&bins(&[1000, 0, 1000]), &silent, Shortest::default()).unwrap();
     assert!(near(found.level_per_s, 1000.0), "{found:?}");
     assert!(near(found.share(), 1.0 / 3.0));
+}
+
+#[test]
+fn seconds_without_an_end_of_long_events_are_no_stalls() {
+    // 64 sessions in step, whose events take 1.3 s.
+    let rates = [
+        0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64,
+    ];
+    let shortest = |event_s: f64| Shortest {
+        event_s,
+        statement_s: event_s,
+    };
+    let found = of_bins(&bins(&rates), &[], shortest(1.3)).unwrap();
+    assert_eq!((found.spans.len(), found.period_s), (0, None));
+    assert_eq!(found.stalled_s(), 0.0);
+    assert!(!found.stalled.contains(&true) && !found.set_aside.contains(&true));
+    assert!(
+        !of_bins(&bins(&rates), &[], shortest(0.4))
+            .unwrap()
+            .spans
+            .is_empty()
+    );
+    // What lasts longer than an event is one.
+    let mut long = rates;
+    long[8..12].fill(0);
+    let found = of_bins(&bins(&long), &[], shortest(1.3)).unwrap();
+    assert_eq!(
+        found.spans,
+        [Span {
+            from_s: 8.0,
+            to_s: 13.0
+        }]
+    );
 }

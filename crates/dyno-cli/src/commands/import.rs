@@ -61,6 +61,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         factors: factors(&parsed)?,
         note: parsed.value("note").unwrap_or_default().to_owned(),
         window: options::window(&parsed)?,
+        workload: options::name(&parsed, "workload")?,
+        server: options::name(&parsed, "server")?,
         ..Words::default()
     };
     let pattern = parsed.value("pattern").map(Pattern::parse).transpose();

@@ -397,6 +397,18 @@ pub const IMPORT: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "workload",
+        Some("NAME"),
+        "what ran, where the log does not say it (only runs of one workload are compared)",
+    ),
+    opt(
+        GROUP,
+        "server",
+        Some("NAME"),
+        "what the server was, where the log does not say it: 'MariaDB 10.11.6'",
+    ),
+    opt(
+        GROUP,
         "profile",
         Some("WORD"),
         "standard, or reference for a workload with the faults of the tool that it copies; the two \

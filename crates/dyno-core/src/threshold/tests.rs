@@ -141,8 +141,8 @@ fn what_had_not_ended_is_no_short_latency() {
     let behind = RunSummary {
         open_loop: Some(crate::summary::OpenLoopSummary {
             offered_per_s: 400.0,
-            backlog: 388,
-            backlog_max: 388,
+            backlog: Some(388),
+            backlog_max: Some(388),
             achieved_per_s: 300.0,
             pacing_lag: None,
         }),

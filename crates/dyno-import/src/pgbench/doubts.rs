@@ -2,13 +2,14 @@
 
 use super::output::Output;
 use super::record::times;
+use super::sums::Sums;
 
 /// By how much figures that say the same may differ.
 const TOLERANCE: f64 = 0.05;
 /// Times are printed with three decimals of a millisecond.
 const LATENCY_ROUNDING_MS: f64 = 0.001;
 /// Lines of progress come this late, at most, and are printed with a decimal of a second.
-const LINE_S: f64 = 0.15;
+pub(super) const LINE_S: f64 = 0.15;
 /// A run whose clients were all given up, or that connected for long, is shorter than asked for.
 const SHORTER_S: f64 = 1.0;
 /// Where lines of progress cover this much of a run, they hold at least half as much of its
@@ -23,7 +24,21 @@ pub(super) const ABORTED: &str =
 
 /// What is wrong with the output.
 pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
-    let mut said = Vec::new();
+    let mut said = output.said.clone();
+    if let (Some(whole_ms), Some(connecting_ms), Some(own_ms)) =
+        (output.latency_ms, output.reconnecting_ms, output.mean_ms())
+        && own_ms < whole_ms
+    {
+        let text = format!(
+            "the printed mean latency of {whole_ms:.3} ms holds {connecting_ms:.3} ms to connect \
+             for each transaction (--connect), which are left out"
+        );
+        said.push((Some(output.line), text));
+    }
+    if output.latency_with_failures {
+        let text = "the mean latency is that of failed transactions, too (including failures)";
+        said.push((Some(output.line), text.to_owned()));
+    }
     if !output.points.is_empty() && !output.is_whole() {
         let text = format!("{CUT_OFF}; the totals are those of the lines of progress");
         said.push((Some(output.line), text));
@@ -49,6 +64,15 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         }
     }
     said
+}
+
+/// What a log of sums tells that no report says.
+pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, String)> {
+    let skipped = sums.skipped();
+    (skipped > 0 && output.processed.is_none() && output.points.is_empty()).then(|| {
+        let text = format!("{skipped} transactions were skipped as too late to begin");
+        (None, text)
+    })
 }
 
 /// Figures of one output that cannot all be true.

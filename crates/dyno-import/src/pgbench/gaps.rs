@@ -4,6 +4,7 @@ use dyno_core::record::{NotObserved, RunRecord};
 
 use super::output::Output;
 use super::record::{rate, throttled};
+use super::sums::Sums;
 use crate::gaps::gap;
 
 /// What this run's output leaves unknown. Fields of these names hold zero where their type leaves
@@ -12,6 +13,7 @@ pub(super) fn gaps(
     output: &Output,
     run: &RunRecord,
     single: bool,
+    sums: &Sums,
     start_known: bool,
 ) -> Vec<NotObserved> {
     let mut gaps: Vec<NotObserved> = [
@@ -45,15 +47,28 @@ pub(super) fn gaps(
     };
     let log = "pgbench's option --log writes single latencies; without it mean and deviation are \
                known only";
-    for what in [
-        "service.min_ms",
-        "service.max_ms",
-        "service.percentiles",
-        "service.buckets",
-    ] {
+    let service = run.summary.as_ref().map(|summary| &summary.service);
+    let extremes = service.is_some_and(|service| service.longest_ms().is_some());
+    for what in ["service.min_ms", "service.max_ms"] {
+        add(!extremes, what, log);
+    }
+    let mean = service.is_some_and(|service| service.count > 0);
+    add(
+        !mean,
+        "service.mean_ms",
+        "nothing in the log tells the latency",
+    );
+    for what in ["service.percentiles", "service.buckets"] {
         add(!single, what, log);
     }
-    add(!single, "intervals.max_ms", log);
+    let of_sums = !sums.is_empty() && output.points.is_empty();
+    add(!single && !of_sums, "intervals.max_ms", log);
+    let failed = single || output.processed.is_some() || !output.points.is_empty();
+    add(
+        !failed && !sums.tells_failed(),
+        "errors",
+        "a log of --aggregate-interval holds failures with --failures-detailed only",
+    );
     add(!single, "intervals.percentiles", log);
     let whole = "the spread over clients is known from the log of transactions only";
     add(!single, "fairness", whole);
@@ -69,9 +84,14 @@ pub(super) fn gaps(
         "the log does not tell the clients",
     );
     add(
-        throttled(output) && rate(output).is_none(),
+        (throttled(output) || sums.throttled()) && rate(output).is_none(),
         "open_loop",
         "pgbench does not print the rate that was asked for; a command line in the log tells it",
+    );
+    add(
+        rate(output).is_some(),
+        "open_loop.backlog",
+        "pgbench does not print how many transactions were waiting for their start",
     );
     gaps
 }

@@ -5,6 +5,7 @@ mod gaps;
 mod output;
 mod record;
 mod single;
+mod sums;
 mod transactions;
 
 use std::path::Path;

@@ -9,6 +9,9 @@ use crate::text::{self, Line};
 /// One line of `--progress`. Rates are per second, times milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Point {
+    pub(super) line: usize,
+    /// It contradicts the report.
+    pub(super) left_out: bool,
     /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
     pub(super) at_s: f64,
     pub(super) tps: f64,
@@ -65,20 +68,28 @@ pub(super) struct Output {
     /// The limit, and how many were above it.
     pub(super) limit: Option<(f64, u64)>,
     pub(super) latency_ms: Option<f64>,
+    /// The mean is over failed transactions too.
+    pub(super) latency_with_failures: bool,
     pub(super) stddev_ms: Option<f64>,
     /// The mean and the longest.
     pub(super) lag_ms: Option<(f64, f64)>,
     pub(super) connecting_ms: Option<f64>,
+    /// The mean time to connect for each transaction (`--connect`).
+    pub(super) reconnecting_ms: Option<f64>,
     /// Without the time to connect where both are printed.
     pub(super) tps: Option<f64>,
     /// With it, which versions before 14 print beside it.
     pub(super) tps_with_connecting: Option<f64>,
+    /// The report lacks its rate, which other figures of it made.
+    pub(super) lacks_rate: bool,
     /// A client was given up, so that the figures are incomplete.
     pub(super) aborted: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
     /// What it complained of: the line, and the text.
     pub(super) complaints: Vec<(usize, String)>,
+    /// What could not be read, or was understood only in part.
+    pub(super) said: Vec<(Option<usize>, String)>,
     /// All of the run's lines, for its name.
     pub(super) digest: LogHash,
 }
@@ -92,6 +103,40 @@ impl Output {
     /// Whether it holds lines of progress alone, as standard error does.
     pub(super) fn is_progress_alone(&self) -> bool {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
+    }
+
+    /// Makes the rate of a report that lacks it from what else it says: the count over the time, or
+    /// over the latencies that the clients had one behind the other.
+    pub(super) fn complete(&mut self) {
+        let lacks = self.tps.is_none() && self.points.is_empty();
+        let Some(processed) = self.processed.filter(|_| lacks) else {
+            return;
+        };
+        let over_time = self.duration_s.filter(|seconds| *seconds > 0.0);
+        let over_time = over_time.map(|seconds| (processed as f64 / seconds, "the duration"));
+        let closed = self.lag_ms.is_none() && self.points.iter().all(|p| p.lag_ms.is_none());
+        let mean_ms = self.latency_ms.filter(|ms| *ms > 0.0 && closed);
+        let by_latency = mean_ms.zip(self.clients);
+        let by_latency = by_latency.map(|(mean_ms, clients)| {
+            (
+                f64::from(clients) * 1e3 / mean_ms,
+                "clients and mean latency",
+            )
+        });
+        let Some((tps, from)) = over_time.or(by_latency) else {
+            return;
+        };
+        (self.tps, self.lacks_rate) = (Some(tps), true);
+        let text = format!("the report lacks its rate: {tps:.1} per second are made of {from}");
+        self.said.push((Some(self.line), text));
+    }
+
+    /// The mean latency of a transaction. Where none was timed, pgbench prints the clients' time
+    /// over their transactions, in which is the time to connect for each (`--connect`).
+    pub(super) fn mean_ms(&self) -> Option<f64> {
+        let computed = self.stddev_ms.is_none();
+        let connecting = self.reconnecting_ms.filter(|_| computed).unwrap_or(0.0);
+        self.latency_ms.map(|ms| (ms - connecting).max(0.0))
     }
 
     fn begun_report(&self) -> bool {
@@ -153,6 +198,13 @@ impl Reader<'_> {
         }
         if self.begins(bare) {
             self.ends();
+        } else if self.begins_again(bare) {
+            self.goes_on(line.number);
+        }
+        if line.cut && is_torn(bare) {
+            let text = "the log ends within this line, which is left out".to_owned();
+            self.open(line.number).said.push((Some(line.number), text));
+            return;
         }
         let known = self.line(bare, line.number);
         let complains =
@@ -181,6 +233,45 @@ impl Reader<'_> {
             || bare.starts_with("progress: ") && run.begun_report()
     }
 
+    /// Whether a line is in the report already: people keep the lines of a run that differ from
+    /// those of the run before.
+    fn begins_again(&self, bare: &str) -> bool {
+        let Some(run) = &self.run else {
+            return false;
+        };
+        let Some((label, _)) = bare.split_once([':', '=']) else {
+            return false;
+        };
+        let begun = run.processed.is_some() || run.tps.is_some();
+        match label.trim() {
+            "scaling factor"
+            | "query mode"
+            | "number of clients"
+            | "number of threads"
+            | "maximum number of tries"
+            | "duration"
+            | "number of transactions per client" => begun,
+            "number of transactions actually processed" => begun,
+            "latency average" => run.tps.is_some(),
+            // Versions before 14 print two.
+            "tps" => run.tps.is_some() && !bare.contains("(excluding "),
+            _ => false,
+        }
+    }
+
+    /// Begins another run that has the banner, the scripts and the scale of the one before it.
+    fn goes_on(&mut self, number: usize) {
+        let before = self.run.take().unwrap_or_default();
+        let run = self.open(number);
+        run.version.clone_from(&before.version);
+        run.kind.clone_from(&before.kind);
+        run.scale = before.scale;
+        let text = "statistics begin again here: taken for another run, of the same scripts";
+        run.said.push((Some(number), text.to_owned()));
+        self.in_statements = false;
+        self.runs.extend(Some(before).filter(Output::has_figures));
+    }
+
     fn ends(&mut self) {
         self.in_statements = false;
         if let Some(run) = self.run.take().filter(Output::has_figures) {
@@ -200,16 +291,28 @@ impl Reader<'_> {
         })
     }
 
+    fn progress(&mut self, mut point: Point, number: usize) {
+        point.line = number;
+        let run = self.open(number);
+        let last_s = run.points.last().map(|last| last.at_s);
+        if last_s.is_some_and(|last_s| point.at_s <= last_s) {
+            let text = "a line of progress of a time that was there already is left out";
+            run.said.push((Some(number), text.to_owned()));
+            return;
+        }
+        run.points.push(point);
+    }
+
     /// Takes a line; `false` if it is none of pgbench's that has a figure.
     fn line(&mut self, bare: &str, number: usize) -> bool {
         if let Some(rest) = bare.strip_prefix("pgbench (") {
-            let version = rest.trim_end_matches(')').to_owned();
+            let version = rest.strip_suffix(')').unwrap_or(rest).to_owned();
             self.open(number).version = Some(version);
         } else if let Some(rest) = bare.strip_prefix("progress: ") {
             let Some(point) = point(rest) else {
                 return false;
             };
-            self.open(number).points.push(point);
+            self.progress(point, number);
         } else if let Some(kind) = bare.strip_prefix("transaction type: ") {
             self.open(number).kind = Some(kind.trim().to_owned());
         } else {
@@ -240,7 +343,8 @@ fn point(rest: &str) -> Option<Point> {
     let mut parts = rest.split(", ");
     let (at_s, unit) = number::leading(parts.next()?)?;
     let (tps, of) = number::leading(parts.next()?)?;
-    if unit.trim() != "s" || of.trim() != "tps" || at_s < 0.0 || tps < 0.0 {
+    let sane = at_s >= 0.0 && (0.0..=number::RATE_MAX).contains(&tps);
+    if unit.trim() != "s" || of.trim() != "tps" || !sane {
         return None;
     }
     (point.at_s, point.tps) = (at_s, tps);
@@ -323,9 +427,13 @@ fn report(run: &mut Output, bare: &str) -> bool {
         "number of transactions skipped" => run.skipped = count(),
         "number of transactions retried" => run.retried = count(),
         "total number of retries" => run.retries = count(),
-        "latency average" => run.latency_ms = ms(),
+        "latency average" => {
+            run.latency_ms = ms();
+            run.latency_with_failures = value.contains("(including failures)");
+        }
         "latency stddev" => run.stddev_ms = ms(),
         "initial connection time" => run.connecting_ms = ms(),
+        "average connection time" => run.reconnecting_ms = ms(),
         // `avg 0.105 (max 1.593) ms`
         "rate limit schedule lag" => {
             let figure = |word: &str| {
@@ -379,12 +487,22 @@ fn of_script(run: &mut Output, bare: &str) -> bool {
     if rest.contains(" transactions (") {
         script.transactions = number::leading_count(rest).map(|(count, _)| count);
         script.tps = figure("tps = ");
+    } else if let Some(count) = rest.strip_prefix("number of transactions actually processed: ") {
+        // From version 18 on the line before it counts failed and skipped ones, too.
+        script.transactions = number::leading_count(count).map(|(count, _)| count);
+        script.tps = figure("tps = ").or(script.tps);
     } else if rest.starts_with("latency average") {
         script.latency_ms = figure("= ");
     } else if rest.starts_with("latency stddev") {
         script.stddev_ms = figure("= ");
     }
     true
+}
+
+/// Whether a line that the log ends with may lack the end of a figure, or what follows it.
+fn is_torn(bare: &str) -> bool {
+    let rate = bare.starts_with("tps = ") && !bare.contains('(');
+    rate || text::decimals_at_end(bare).is_some()
 }
 
 /// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), without its secrets.

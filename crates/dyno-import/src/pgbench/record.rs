@@ -12,78 +12,125 @@ use dyno_core::summary::*;
 use super::doubts;
 use super::gaps::gaps;
 use super::output::{Output, Point};
-use super::single::{self, Single};
+use super::single::Single;
+use super::sums::Sums;
 use super::{Logged, Parts};
+use crate::conservation;
 use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
+
+/// Transactions without a time, which a check of the verdict goes by.
+const UNTIMED: &str = "import.untimed";
 
 /// Times of progress from here on are seconds since 1970.
 const EPOCH_S: f64 = 1e9;
 
 /// A run with what its reader should know.
 pub(super) fn found(parts: Parts, options: &Options) -> Found {
-    let output = parts.output.unwrap_or_default();
+    let mut output = parts.output.unwrap_or_default();
     let logged = parts.logged;
     let file = match &logged {
         Some(log) if output.file.is_empty() => log.file.clone(),
         _ => output.file.clone(),
     };
+    output.complete();
     let mut said = doubts::said(&output);
     let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
     let single = single.and_then(|log| Single::of(&log.log.all, &output, &mut said));
-    let sums = logged.as_ref().map_or(&[][..], |log| &log.log.sums);
-    let of_sums = single::start_of_sums(sums).filter(|_| output.points.is_empty());
+    let sums = Sums::of(logged.as_ref().map_or(&[][..], |log| &log.log.sums));
+    let of_sums = sums.start_s().filter(|_| output.points.is_empty());
     let started = started(&output, single.as_ref(), options).or(of_sums);
-    let mut run = about(&output, logged.as_ref(), &file).record(options);
+    said.extend(doubts::of_sums(&output, &sums));
+    said.extend(leave_out(&mut output, started));
+    let (output, sums) = (&output, &sums);
+    let mut run = about(output, logged.as_ref(), &file).record(options);
     run.head.percentiles = match &single {
         Some(_) => runs::PERCENTS.to_vec(),
         None => Vec::new(),
     };
-    run.facts.extend(facts(&output));
-    let contradictions = doubts::contradictions(&output, started);
-    if !output.points.is_empty() && !output.is_whole() {
+    run.facts.extend(facts(output));
+    let untimed = single.as_ref().and_then(Single::untimed);
+    run.facts.extend(
+        untimed.map(|untimed| fact(UNTIMED, untimed.to_string(), "the log of transactions")),
+    );
+    let contradictions = doubts::contradictions(output, started);
+    if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
         run.facts.push(runs::cut_off(doubts::CUT_OFF));
     }
     run.facts.extend(runs::contradictions(&contradictions));
     let line = Some(output.line);
     said.extend(contradictions.into_iter().map(|text| (line, text)));
-    run.events = events(&output);
-    run.series = series(&output, started);
-    let origin = started.or(single::start_of_sums(sums));
-    for more in single::series_of_sums(sums, origin) {
+    run.events = events(output);
+    run.series = series(output, started);
+    let origin = started.or(sums.start_s());
+    for more in sums.series(origin) {
         if run.series.iter().all(|own| own.key.name != more.key.name) {
             run.series.push(more);
         }
     }
     run.intervals = match &single {
-        Some(single) if single.is_whole => single.intervals(&output),
-        _ if output.points.is_empty() && !sums.is_empty() => {
-            single::intervals_of_sums(sums, &output)
-        }
-        _ => intervals(&output, started),
+        Some(single) if single.is_whole => single.intervals(output),
+        _ if output.points.is_empty() && !sums.is_empty() => sums.intervals(output),
+        _ => intervals(output, started),
     };
     if let Some(drive) = &mut run.head.drive {
         drive.interval = interval_length(&run.intervals);
     }
     if let Some(single) = &single {
-        run.operations = single.operations(&output);
+        run.operations = single.operations(output);
     }
-    run.not_observed = gaps(&output, &run, single.is_some(), started.is_some());
-    run.summary = summary(&output, &run, single.as_ref(), started);
+    run.summary = summary(output, &run, single.as_ref(), started);
     if run.summary.is_none() && !run.intervals.is_empty() {
         run.summary = Some(of_intervals(&run, started));
     }
+    if let Some(summary) = &mut run.summary {
+        runs::end_with(&mut run.intervals, summary.measured_s);
+        if single.is_none() {
+            sums.complete(summary, output);
+        }
+    }
+    run.not_observed = gaps(output, &run, single.is_some(), sums, started.is_some());
     if let Some(summary) = run.summary.as_mut().filter(|_| output.aborted) {
         summary.end = RunEnd::Failed(doubts::ABORTED.to_owned());
     }
     Found {
-        identity: hash(&output, logged.as_ref()).identity(),
+        identity: hash(output, logged.as_ref()).identity(),
         run,
         file,
         started,
         said,
     }
+}
+
+/// Marks lines of progress that hold more than the report has room for, and tells of them.
+fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
+    let Some(processed) = output.processed else {
+        return Vec::new();
+    };
+    // Some versions count what failed or was skipped, too.
+    let total = processed
+        .saturating_add(output.failed.unwrap_or(0))
+        .saturating_add(output.skipped.unwrap_or(0));
+    let lines: Vec<(usize, (f64, f64))> = times(output, started)
+        .map(|(_, length_s, point)| (point.line, (point.tps, length_s)))
+        .collect();
+    let held: Vec<(f64, f64)> = lines.iter().map(|(_, held)| *held).collect();
+    let mut said = Vec::new();
+    for wild in conservation::wild(&held, total as f64, doubts::LINE_S) {
+        let line = lines[wild.index].0;
+        let text = format!(
+            "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
+             the line is left out",
+            wild.holds, wild.room
+        );
+        said.push((Some(line), text));
+        let points = output.points.iter_mut();
+        points
+            .filter(|point| point.line == line)
+            .for_each(|point| point.left_out = true);
+    }
+    said
 }
 
 /// When the run began: as lines of progress say it, as the first transaction does, or the caller.
@@ -110,6 +157,9 @@ fn about(output: &Output, logged: Option<&Logged>, file: &str) -> About {
     let mut options = Vec::new();
     if let Some(scale) = output.scale {
         options.push(("scale".to_owned(), OptionValue::Number(scale as f64)));
+    }
+    if output.reconnecting_ms.is_some() {
+        options.push(("connect".to_owned(), OptionValue::Bool(true)));
     }
     if let Some(protocol) = &output.protocol {
         options.push(("protocol".to_owned(), OptionValue::Text(protocol.clone())));
@@ -139,21 +189,49 @@ fn workload(output: &Output) -> String {
         "TPC-B (sort of)" => "tpcb-like".to_owned(),
         "simple update" | "SQL script: simple update" => "simple-update".to_owned(),
         "select only" | "SELECT only" => "select-only".to_owned(),
-        "multiple scripts" => {
-            let names = output.scripts.iter().map(|script| short(&script.name));
-            match names.collect::<Vec<_>>().join("+") {
-                names if names.is_empty() => "multiple-scripts".to_owned(),
-                names => names,
-            }
-        }
+        "multiple scripts" => match labels(output).join("+") {
+            names if names.is_empty() => "multiple-scripts".to_owned(),
+            names => names,
+        },
         other => short(other),
     }
 }
 
 /// A script's file without its folders.
-pub(super) fn short(name: &str) -> String {
+fn short(name: &str) -> String {
+    ending(name, 1)
+}
+
+/// The last steps of a script's path.
+fn ending(name: &str, steps: usize) -> String {
     let name = name.trim_start_matches("<builtin: ").trim_end_matches('>');
-    dyno_core::redact::text(name.rsplit('/').next().unwrap_or(name))
+    let start = name.rmatch_indices('/').nth(steps - 1);
+    dyno_core::redact::text(start.map_or(name, |(at, _)| &name[at + 1..]))
+}
+
+/// The scripts' names, each with as many of its folders as tell it from the others. One that is
+/// there twice has its number.
+pub(super) fn labels(output: &Output) -> Vec<String> {
+    const STEPS_MAX: usize = 64;
+    let names: Vec<&str> = output.scripts.iter().map(|one| one.name.as_str()).collect();
+    let label = |(index, name): (usize, &&str)| {
+        let same = |steps: usize| {
+            let others = names
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != index);
+            let own = ending(name, steps);
+            others
+                .filter(|(_, other)| ending(other, steps) == own)
+                .count()
+                > 0
+        };
+        match (1..STEPS_MAX).find(|steps| !same(*steps)) {
+            Some(steps) => ending(name, steps),
+            None => format!("{} (script {})", short(name), index + 1),
+        }
+    };
+    names.iter().enumerate().map(label).collect()
 }
 
 fn target(output: &Output) -> TargetSummary {
@@ -230,7 +308,7 @@ pub(super) fn times(
             return None;
         }
         before = at_s;
-        Some((at_s, length, point))
+        (!point.left_out).then_some((at_s, length, point))
     })
 }
 
@@ -293,6 +371,9 @@ fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
     let printed = "pgbench's report";
     if let Some(ms) = output.connecting_ms {
         facts.push(fact("import.connecting_ms", ms.to_string(), printed));
+    }
+    if let Some(ms) = output.reconnecting_ms {
+        facts.push(fact("import.reconnecting_ms", ms.to_string(), printed));
     }
     if let Some(clients) = output.clients {
         facts.push(fact("import.clients", clients.to_string(), printed));
@@ -381,20 +462,26 @@ fn summary(
     summary.open_loop = open.map(|open| OpenLoopSummary {
         offered_per_s: open.per_second,
         achieved_per_s: tps,
-        backlog: 0,
-        backlog_max: 0,
+        backlog: None,
+        backlog_max: None,
         pacing_lag: None,
     });
     if let Some(single) = single {
         return Some(single.summary(summary, output));
     }
-    if let Some(mean_ms) = output.latency_ms {
-        let whole = runs::mean_only(processed, mean_ms, output.stddev_ms);
+    if let Some(mean_ms) = output.mean_ms() {
+        let among = if output.latency_with_failures {
+            failed
+        } else {
+            0
+        };
+        let count = processed.saturating_add(among);
+        let whole = runs::mean_only(count, mean_ms, output.stddev_ms);
         match output.lag_ms {
             // The printed latency counts from the schedule.
             Some((lag_ms, _)) => {
                 let own = (mean_ms - lag_ms).max(0.0);
-                summary.service = runs::mean_only(processed, own, None);
+                summary.service = runs::mean_only(count, own, None);
                 summary.response = Some(whole);
             }
             None => summary.service = whole,
@@ -421,8 +508,8 @@ fn figures(output: &Output, single: bool) -> Vec<Figure> {
         better: Some(better),
     };
     let mut figures = Vec::new();
-    for script in output.scripts.iter().filter(|_| !single) {
-        let name = short(&script.name);
+    let scripts = output.scripts.iter().zip(labels(output));
+    for (script, name) in scripts.filter(|_| !single) {
         if let Some(tps) = script.tps {
             figures.push(figure(name.clone(), tps, "per second", Better::Higher));
         }
@@ -430,6 +517,14 @@ fn figures(output: &Output, single: bool) -> Vec<Figure> {
             let name = format!("{name}, mean latency");
             figures.push(figure(name, ms, "ms", Better::Lower));
         }
+    }
+    if let Some(ms) = output.reconnecting_ms {
+        figures.push(figure(
+            "mean time to connect".into(),
+            ms,
+            "ms",
+            Better::Lower,
+        ));
     }
     if let Some((mean, longest)) = output.lag_ms {
         figures.push(figure(

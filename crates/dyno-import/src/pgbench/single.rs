@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::{Counters, Latencies, OperationCounters};
-use dyno_core::record::{Operation, Series};
+use dyno_core::record::Operation;
 use dyno_core::summary::*;
 
 use super::output::Output;
-use super::record::{short, throttled};
-use super::transactions::{Columns, End, Sum, Transaction};
+use super::record::{labels, throttled};
+use super::transactions::{Columns, End, Transaction};
 use crate::runs::{self, PERCENTS};
 
 const US_PER_S: f64 = 1e6;
@@ -84,13 +84,27 @@ impl<'a> Single<'a> {
                 is_whole = false;
             }
         }
-        (done > 0).then_some(Self {
+        let single = Self {
             all,
             columns,
             start_us,
             end_us,
             is_whole,
-        })
+        };
+        if let Some(untimed) = single.untimed() {
+            let text = format!(
+                "{untimed} of {done} transactions have a time of 0 µs, which is none: they are in \
+                 no latency"
+            );
+            said.push((None, text));
+        }
+        (done > 0).then_some(single)
+    }
+
+    /// Transactions without a time, as scripts without a backslash command have some.
+    pub(super) fn untimed(&self) -> Option<u64> {
+        let untimed = self.done().filter(|one| !one.is_timed(self.columns));
+        Some(untimed.count() as u64).filter(|count| *count > 0)
     }
 
     pub(super) fn started_unix_s(&self) -> f64 {
@@ -268,7 +282,9 @@ impl<'a> Single<'a> {
         fits: impl Fn(&Transaction) -> bool,
         response: bool,
     ) {
-        let own = self.done().filter(|one| fits(one));
+        let own = self
+            .done()
+            .filter(|one| fits(one) && one.is_timed(self.columns));
         let us = own.map(|one| match response {
             true => one.latency_us,
             false => one.service_us(self.columns),
@@ -359,107 +375,6 @@ fn columns(
 }
 
 fn script_name(output: &Output, script: u32) -> String {
-    let own = output.scripts.get(script as usize);
-    own.map_or_else(|| format!("script {}", script + 1), |own| short(&own.name))
-}
-
-/// The sums of all threads by the time that they begin at.
-fn by_time(sums: &[Sum]) -> BTreeMap<u64, Sum> {
-    let mut times: BTreeMap<u64, Sum> = BTreeMap::new();
-    for sum in sums {
-        times
-            .entry(sum.from_s)
-            .and_modify(|all| {
-                all.count = all.count.saturating_add(sum.count);
-                all.latency_us += sum.latency_us;
-                all.latency_us_squared += sum.latency_us_squared;
-                all.min_us = all.min_us.min(sum.min_us);
-                all.max_us = all.max_us.max(sum.max_us);
-            })
-            .or_insert(*sum);
-    }
-    times
-}
-
-/// How long each of these times is; of one time alone nobody knows it.
-fn step(times: &BTreeMap<u64, Sum>) -> Option<f64> {
-    let starts: Vec<f64> = times.keys().map(|&from_s| from_s as f64).collect();
-    let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    dyno_stats::median(&steps)
-}
-
-/// When the second of these times begins, seconds since 1970: the first one's beginning is cut to
-/// a whole second, and lies before the run's.
-pub(super) fn start_of_sums(sums: &[Sum]) -> Option<f64> {
-    by_time(sums).keys().nth(1).map(|&from_s| from_s as f64)
-}
-
-/// What `--aggregate-interval` writes as intervals, without the first and the last one: nobody
-/// knows how much of their time the run lasted.
-pub(super) fn intervals_of_sums(sums: &[Sum], output: &Output) -> Vec<IntervalSummary> {
-    let times = by_time(sums);
-    let (Some(step), Some(start)) = (step(&times), start_of_sums(sums)) else {
-        return Vec::new();
-    };
-    let interval = |sum: &Sum| IntervalSummary {
-        at_s: sum.from_s as f64 - start + step,
-        length_s: step,
-        sessions: output.clients.unwrap_or(0),
-        states: None,
-        counters: runs::counted(sum.count),
-        printed: None,
-        errors_seen: 0,
-        percentiles: Vec::new(),
-        max_ms: sum.max_us / 1e3,
-        backlog: 0,
-        concurrency: 0,
-    };
-    let mut intervals: Vec<IntervalSummary> = times.values().skip(1).map(interval).collect();
-    intervals.pop();
-    intervals
-}
-
-/// Rate, mean, deviation and extremes of the latencies over each of these times.
-pub(super) fn series_of_sums(sums: &[Sum], origin: Option<f64>) -> Vec<Series> {
-    let times = by_time(sums);
-    let (Some(step), Some(origin)) = (step(&times), origin) else {
-        return Vec::new();
-    };
-    type Pick = fn(&Sum) -> f64;
-    let mean = |sum: &Sum| sum.latency_us / sum.count as f64 / 1e3;
-    let picks: [(&str, &str, Pick); 4] = [
-        ("import.latency.mean", "sum_latency", mean),
-        ("import.latency.stddev", "sum_latency_2", |sum| {
-            let count = sum.count as f64;
-            let mean = sum.latency_us / count;
-            (sum.latency_us_squared / count - mean * mean)
-                .max(0.0)
-                .sqrt()
-                / 1e3
-        }),
-        ("import.latency.min", "min_latency", |sum| sum.min_us / 1e3),
-        ("import.latency.max", "max_latency", |sum| sum.max_us / 1e3),
-    ];
-    let all = || {
-        times
-            .values()
-            .map(|sum| (sum.from_s as f64 - origin + step, sum))
-    };
-    let mut series: Vec<Series> = picks
-        .into_iter()
-        .filter_map(|(name, column, pick)| {
-            let points = all().map(|(at, sum)| (at, (sum.count > 0).then(|| pick(sum))));
-            let source = format!("pgbench --aggregate-interval, {column}");
-            runs::series(name, "ms", source, points)
-        })
-        .collect();
-    let rates = all().map(|(at, sum)| (at, Some(sum.count as f64 / step)));
-    let source = "pgbench --aggregate-interval, num_transactions".to_owned();
-    series.extend(runs::series(
-        "import.transactions",
-        "count/s",
-        source,
-        rates,
-    ));
-    series
+    let own = labels(output).into_iter().nth(script as usize);
+    own.unwrap_or_else(|| format!("script {}", script + 1))
 }

@@ -43,6 +43,15 @@ pub(super) struct Sum {
     pub(super) latency_us_squared: f64,
     pub(super) min_us: f64,
     pub(super) max_us: f64,
+    /// The sum of the lags behind the schedule, of a run that had one (`--rate`).
+    pub(super) lag_us: Option<f64>,
+    /// Transactions that were late already when they were to begin.
+    pub(super) skipped: Option<u64>,
+    /// Tries after the first.
+    pub(super) retries: Option<u64>,
+    /// Transactions that the server refused too often. Without `--failures-detailed` it is 0 even
+    /// if there were some.
+    pub(super) failed: Option<u64>,
 }
 
 /// What a log of transactions holds.
@@ -80,6 +89,11 @@ impl Transaction {
         self.latency_us.saturating_sub(lag)
     }
 
+    /// Whether it has a time: nothing takes 0 µs.
+    pub(super) fn is_timed(&self, columns: Columns) -> bool {
+        self.service_us(columns) > 0
+    }
+
     /// How many columns there are behind the time.
     pub(super) fn columns(&self) -> usize {
         self.more.iter().flatten().count()
@@ -87,6 +101,9 @@ impl Transaction {
 
     /// Adds it to latencies.
     pub(super) fn record(&self, columns: Columns, latencies: &mut Latencies) {
+        if !self.is_timed(columns) {
+            return;
+        }
         latencies.record_service(self.service_us(columns) * NS_PER_US);
         if columns.lag {
             latencies.record_response(self.latency_us * NS_PER_US);
@@ -98,10 +115,22 @@ impl Transaction {
 pub(super) fn read(log: &str) -> Option<Transactions> {
     let mut read = Transactions::default();
     let mut first_time = None;
-    for (index, line) in log.lines().enumerate() {
+    let whole = log.ends_with('\n');
+    let mut cut = 0;
+    let mut lines = log.lines().enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
         let line = line.trim();
         if line.is_empty() {
             continue;
+        }
+        if lines.peek().is_none() && !whole && first_time.is_some() {
+            // Its last figure may lack digits.
+            if read.odd == 0 {
+                read.first_odd = index + 1;
+            }
+            read.odd += 1;
+            cut = 1;
+            break;
         }
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if let Some(transaction) = transaction(&words) {
@@ -120,7 +149,7 @@ pub(super) fn read(log: &str) -> Option<Transactions> {
         }
     }
     let known = read.all.len().max(read.sums.len());
-    (known > read.odd).then_some(read)
+    (known > read.odd - cut).then_some(read)
 }
 
 /// `client number latency_us script epoch_s us [lag_us] [retries]`; the latency is a word where the
@@ -161,7 +190,9 @@ fn transaction(words: &[&str]) -> Option<Transaction> {
     })
 }
 
-/// `epoch_s count sum sum_of_squares min max …`
+/// `epoch_s count sum sum_of_squares min max`, behind them the same four of the lag, and
+/// `skipped retried retries serialization_failures deadlock_failures`. Versions before 15 print
+/// only those that the options ask for.
 fn sum(words: &[&str]) -> Option<Sum> {
     let [from_s, count, sum, squares, min, max, ..] = words else {
         return None;
@@ -170,9 +201,22 @@ fn sum(words: &[&str]) -> Option<Sum> {
         let value: f64 = word.parse().ok()?;
         (value.is_finite() && value >= 0.0).then_some(value)
     };
-    let rest = words[6..].iter().all(|word| figure(word).is_some());
-    rest.then_some(())?;
+    let more: Vec<f64> = words[6..]
+        .iter()
+        .map(|word| figure(word))
+        .collect::<Option<_>>()?;
+    let count_at = |at: usize| more.get(at).map(|value| *value as u64);
+    let lag_us = more
+        .first()
+        .copied()
+        .filter(|_| more[..4.min(more.len())].iter().any(|x| *x > 0.0));
     Some(Sum {
+        lag_us,
+        skipped: count_at(4),
+        retries: count_at(6),
+        failed: count_at(7)
+            .zip(count_at(8))
+            .map(|(one, other)| one.saturating_add(other)),
         from_s: from_s.parse().ok().filter(|s| EPOCH.contains(s))?,
         count: crate::number::count(count)?,
         latency_us: figure(sum)?,
@@ -204,8 +248,23 @@ mod tests {
         assert_eq!((read.all[2].end, read.all[2].script), (End::Failed, 1));
         let sums = super::read("1795615930 3445 3701775 4922343505 356 9020 0 0 0 0 0\n").unwrap();
         assert_eq!((sums.sums[0].count, sums.sums[0].max_us), (3445, 9020.0));
+        assert_eq!((sums.sums[0].skipped, sums.sums[0].failed), (Some(0), None));
+        let line = "1795615930 3445 3701775 4922343505 356 9020 690 99 0 70 11 5 8 20 3\n";
+        let sum = super::read(line).unwrap().sums[0];
+        assert_eq!((sum.lag_us, sum.skipped), (Some(690.0), Some(11)));
+        assert_eq!((sum.retries, sum.failed), (Some(8), Some(23)));
+        let old = super::read("1795615930 3445 3701775 4922343505 356 9020\n")
+            .unwrap()
+            .sums[0];
+        assert_eq!((old.skipped, old.retries, old.failed), (None, None, None));
         assert!(super::read("pgbench (15)\ntps = 1\n").is_none());
         assert!(super::read("").is_none());
+    }
+
+    #[test]
+    fn the_last_line_of_a_cut_log_is_left_out() {
+        let read = read("0 1 22 0 1175850568 100\n0 2 22 0 1175850568 20").unwrap();
+        assert_eq!((read.all.len(), read.odd, read.first_odd), (1, 1, 2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Every figure is found by its label, so that a missing one is only missing.
 
 use super::model::{Point, PrintedPercentile, Throughput};
-use crate::number;
+use crate::{number, text};
 
 const MIB: f64 = 1_048_576.0;
 const MB: f64 = 1_000_000.0;
@@ -20,6 +20,49 @@ pub(crate) enum Reported {
     Checkpoint(f64),
     /// A time, and nothing known behind it.
     Unknown,
+}
+
+/// What lines look like that nothing cut off, of versions 1.0 and 0.5, and of the test of the CPU.
+const WHOLE: [&str; 3] = [
+    "[ #s ] thds: # tps: # qps: # (r/w/o: #/#/#) lat (ms,#%): # err/s: # reconn/s: #",
+    "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # reconnects: #",
+    "[ #s ] thds: # eps: # lat (ms,#%): #",
+];
+/// What lines with rates hold.
+const RATES: [&str; 2] = [" tps: ", " eps: "];
+/// Rates are printed with so many decimals.
+const DECIMALS: usize = 2;
+
+/// The kinds of report lines of a run, by which one is known that ends early: a process that is
+/// killed writes whole blocks, not whole lines.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    /// Their shapes, and whether they end in a figure of two decimals.
+    shapes: Vec<(String, bool)>,
+}
+
+impl Kinds {
+    /// Whether a line is cut off, within its last figure or behind it. The log ends with it if
+    /// `is_last`.
+    pub(crate) fn is_cut(&mut self, line: &str, is_last: bool) -> bool {
+        let own = text::shape(line);
+        let decimals = text::decimals_at_end(line);
+        let short = decimals.is_some_and(|decimals| decimals < DECIMALS);
+        if short && is_last && RATES.iter().any(|sign| own.contains(sign)) {
+            return true;
+        }
+        if let Some((_, decimal)) = self.shapes.iter().find(|(shape, _)| *shape == own) {
+            return short && *decimal;
+        }
+        let early = match self.shapes.is_empty() {
+            true => short && WHOLE.iter().any(|whole| text::ends_early(&own, whole)),
+            false => (self.shapes.iter()).any(|(whole, _)| text::ends_early(&own, whole)),
+        };
+        if !early {
+            self.shapes.push((own, decimals == Some(DECIMALS)));
+        }
+        early
+    }
 }
 
 /// A line of that kind; `None` if it is not one.
@@ -79,7 +122,7 @@ fn point(at_s: f64, rest: &str, number: usize) -> Option<Point> {
         point.writes = per_s(["writes:", "writes/s:"]);
     }
     let rates = [tps, point.queries, point.reads, point.writes];
-    let sane = rates.iter().flatten().all(|rate| *rate >= 0.0);
+    let sane = (rates.iter().flatten()).all(|rate| (0.0..=number::RATE_MAX).contains(rate));
     // A line without a rate is another kind of line, or a damaged one.
     (sane && (tps.is_some() || point.queries.is_some())).then_some(point)
 }
@@ -260,6 +303,29 @@ mod tests {
             parse("[ 2s ] Checkpoint report:", 1),
             Some(Reported::Checkpoint(2.0))
         );
+    }
+
+    #[test]
+    fn a_line_that_ends_early_is_known() {
+        let whole = "[ 1s ] thds: 4 tps: 600.51 qps: 1195.21 (r/w/o: 398.15/396.04/401.02) \
+                     lat (ms,95%): 14.21 err/s: 1.00 reconn/s: 0.50";
+        let mut kinds = Kinds::default();
+        assert!(!kinds.is_cut(whole, false));
+        for end in 9..whole.len() {
+            let part = whole[..end].trim_end();
+            assert!(kinds.is_cut(part, false), "{part}");
+            let short = text::decimals_at_end(part).is_some_and(|decimals| decimals < DECIMALS);
+            assert_eq!(Kinds::default().is_cut(part, true), short, "{part}");
+        }
+        assert!(kinds.is_cut("[ 2s ] thds: 4 tps: 10run.sh: line 3: 47 Killed", false));
+        assert!(!kinds.is_cut(&whole.replace("1s", "2s"), true));
+        // What a script prints has other figures.
+        let mut own = Kinds::default();
+        for line in ["[ 1s ] threads: 4 tps: 7", "[ 2s ] threads: 4 tps: 12"] {
+            assert!(!own.is_cut(line, false), "{line}");
+        }
+        let wild = parse("[ 9s ] thds: 4 tps: 18446744073709551616.00", 1);
+        assert_eq!(wild, Some(Reported::Unknown));
     }
 
     proptest! {

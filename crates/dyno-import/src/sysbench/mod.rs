@@ -72,6 +72,7 @@ struct Reader<'a> {
     /// The last command and moment that stood by themselves.
     command: Vec<String>,
     moment: Option<Moment>,
+    kinds: line::Kinds,
     read: Read,
 }
 
@@ -85,6 +86,7 @@ impl<'a> Reader<'a> {
             heading: None,
             command: Vec::new(),
             moment: None,
+            kinds: line::Kinds::default(),
             read: Read {
                 drafts: Vec::new(),
                 warnings: Vec::new(),
@@ -105,7 +107,17 @@ impl<'a> Reader<'a> {
         if self.begins(&text, line.number) || text.trim().is_empty() {
             return;
         }
-        if let Some(reported) = line::parse(&text, line.number) {
+        let reported = line::parse(&text, line.number);
+        let torn = match reported {
+            Some(_) => self.kinds.is_cut(text.trim_end(), line.cut),
+            None => line.cut && is_torn(&text),
+        };
+        if torn {
+            self.draft_at(line.number);
+            self.warn(line.number, ENDS_EARLY);
+            return;
+        }
+        if let Some(reported) = reported {
             self.reported(reported, &text, stamp, line.number);
         } else if !self.hook(&text, stamp, line.number) {
             self.other(&text, stamp, line.number);
@@ -165,7 +177,7 @@ impl<'a> Reader<'a> {
             }
             Block::Histogram => {
                 let (_, text) = line.unstamped();
-                if let Some(row) = histogram::row(text) {
+                if let Some(row) = histogram::row(text).filter(|_| !line.cut) {
                     let draft = self.draft_at(line.number);
                     draft.histogram.push(row);
                     draft.digest.update(text.as_bytes());
@@ -261,6 +273,18 @@ impl<'a> Reader<'a> {
                 return;
             }
             _ => {}
+        }
+        let rates = [point.tps, point.queries, point.reads, point.writes];
+        if rates
+            .iter()
+            .flatten()
+            .any(|rate| *rate > crate::number::RATE_MAX)
+        {
+            self.warn(
+                number,
+                "a rate that no computer reaches; the line is left out",
+            );
+            return;
         }
         let draft = self.draft_at(number);
         draft.points_from = from;
@@ -407,6 +431,7 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, number: usize) -> &mut Draft {
         self.sink = Sink::Closed;
+        self.kinds = line::Kinds::default();
         let argv = std::mem::take(&mut self.command);
         self.draft.insert(Draft {
             file: self.file.to_owned(),
@@ -461,6 +486,16 @@ impl<'a> Reader<'a> {
         self.end_run();
         self.read
     }
+}
+
+/// What is told of a line that is cut off.
+const ENDS_EARLY: &str = "a line that ends early, perhaps within a figure, is left out";
+
+/// Whether a log that ends with this line may lack digits of its last figure. The last line of a
+/// report has two decimals.
+fn is_torn(text: &str) -> bool {
+    let decimals = text::decimals_at_end(text);
+    decimals.is_some_and(|decimals| !(report::closes(text) && decimals == 2))
 }
 
 /// Rows that tell moments begin at zero; the first of them ends an interval as long as the second.

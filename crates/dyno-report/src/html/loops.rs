@@ -119,14 +119,18 @@ fn backlog(page: &mut Page, view: &View<'_>) {
                 once</dt><dd>{}</dd></dl></div>",
             figures::value(open.offered_per_s, "count/s"),
             figures::value(open.achieved_per_s, "count/s"),
-            number::thousands(open.backlog),
-            number::thousands(open.backlog_max)
+            open.backlog.map_or("–".to_owned(), number::thousands),
+            open.backlog_max.map_or("–".to_owned(), number::thousands)
         );
     }
     if view.run.intervals.is_empty() {
         page.nothing(
             "The run has no intervals on record, so that its queue is not known over time.",
         );
+        return;
+    }
+    if view.run.not_observed("open_loop.backlog").is_some() {
+        page.nothing("The log does not tell how many events were waiting.");
         return;
     }
     let intervals = || view.run.intervals.iter();

@@ -60,7 +60,11 @@ impl<'a> View<'a> {
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_bins(&levelled(run, &bins), &run.events),
+            stalls: stalls::of_bins(
+                &levelled(run, &bins),
+                &run.events,
+                stalls::Shortest::of(run),
+            ),
             seconds,
             rates,
         }

@@ -41,8 +41,8 @@ pub(crate) fn scheduled() -> RunSummary {
     run.open_loop = Some(OpenLoopSummary {
         offered_per_s: schedule.mean(),
         achieved_per_s: run.rates.events_per_s,
-        backlog: 212,
-        backlog_max: 340,
+        backlog: Some(212),
+        backlog_max: Some(340),
         pacing_lag: None,
     });
     run.drive = Some(drive);

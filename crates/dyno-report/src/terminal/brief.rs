@@ -144,12 +144,10 @@ fn figures(run: &RunSummary, page: &mut Page) {
         ));
     }
     rates.extend(run.open_loop.as_ref().map(|open| {
-        let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog > 0;
+        let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
         let ink = if behind { Ink::Warning } else { Ink::Plain };
-        (
-            ink,
-            format!("{} waiting at the end", thousands(open.backlog)),
-        )
+        let waiting = open.backlog.map_or("–".to_owned(), thousands);
+        (ink, format!("{waiting} waiting at the end"))
     }));
     rates.extend(error_count(run));
     page.items("", &rates);

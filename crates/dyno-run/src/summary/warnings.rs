@@ -71,7 +71,7 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
         // From a thousandth on, what was not served would change the tail that is shown.
         let skipped = summary.latency_limit.as_ref();
         let skipped = skipped.map_or(0, |limit| limit.skipped);
-        let unserved = open.backlog + summary.events_unfinished + skipped;
+        let unserved = open.backlog.unwrap_or(0) + summary.events_unfinished + skipped;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
                 "{unserved} event{} due and not served: response times leave them out, so \

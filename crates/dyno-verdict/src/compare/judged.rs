@@ -167,7 +167,7 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
                     ": the intervals hold what varies within runs alone, and are too narrow by as \
                      much"
                 }
-                false => ", and the runs are too short for intervals of their own",
+                false => ", and the runs have too few intervals for bounds of their own",
             }
         ),
         "Make three runs a side or more, in turn.",
@@ -233,7 +233,7 @@ fn intervals(comparison: &Comparison) -> Made {
             Outcome::Doubt
         },
         evidence,
-        "Measure for 30 s or longer, or make three runs a side or more: the seconds of short runs \
+        "Measure over 30 intervals or more, or make three runs a side or more: a few intervals \
          vary too much to tell.",
     )
     .with("ratios without interval", bare.len() as f64, "count")

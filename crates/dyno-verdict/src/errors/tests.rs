@@ -74,7 +74,7 @@ fn work_was_done_and_not_too_fast() {
     let mut flooded = samples::open_loop(20, 500.0, 1);
     let totals = summary(&mut flooded);
     totals.totals.events = 0;
-    totals.open_loop.as_mut().unwrap().backlog = 10_000;
+    totals.open_loop.as_mut().unwrap().backlog = Some(10_000);
     let finding = made(&flooded, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
     assert!(

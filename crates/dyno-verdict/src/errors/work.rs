@@ -20,8 +20,9 @@ pub(super) const WORK: Check = Check {
            reported by `misses`), if {4} % of the statements or more touch no table as the server \
            counts, if a statement took less than {1} us over a connection, if rate times latency \
            exceeds the sessions by {2} %, if there were {5} % more events than statements, if the \
-           sessions spent {6} % of their time or more outside of events, or if a log's stated time \
-           differs by {3} % from its count over its rate. Refusal if a log's report contradicts \
+           sessions spent {6} % of their time or more outside of events, if a log's stated time \
+           differs by {3} % from its count over its rate and by more than an event takes, or if \
+           {7} % of a log's transactions have no time. Refusal if a log's report contradicts \
            itself.",
     thresholds: &[
         ROWS,
@@ -31,6 +32,7 @@ pub(super) const WORK: Check = Check {
         UNTOUCHED,
         WITHOUT,
         OUTSIDE,
+        UNTIMED,
     ],
     make: work_done,
 };
@@ -88,6 +90,12 @@ const OUTSIDE: Threshold = Threshold {
     unit: "percent",
     why: "Little's law: in a closed loop rate times latency is the sessions; what is missing is \
           work, or waiting, that no latency holds",
+};
+const UNTIMED: Threshold = Threshold {
+    name: "transactions without a time",
+    value: 1.0,
+    unit: "percent",
+    why: "the 99th percentile of the others is that of another share of all",
 };
 const DEADLOCKS: Threshold = Threshold {
     name: "deadlocks",
@@ -174,6 +182,7 @@ fn faults(view: &View) -> (Vec<Cause>, Vec<String>, Vec<&'static str>) {
         ),
         (Cause::TimeOutsideEvents, outside_events(view), OUTSIDE_WORK),
         (Cause::Contradiction, stated_time(view), AGAINST_ITSELF),
+        (Cause::Contradiction, untimed(view), NO_TIMES),
     ];
     let mut causes = Vec::new();
     let mut faults = Vec::new();
@@ -195,6 +204,8 @@ const TOO_FAST: &str =
 const AGAINST_ITSELF: &str =
     "The figures contradict each other: one of them is not this run's. Take none of them for true.";
 
+const NO_TIMES: &str = "pgbench takes no time of scripts without a backslash command now and then: \
+                        add one (`\\set x 1`), or take the latencies from its report.";
 const WITHOUT_WORK: &str = "Look at what the script counts as an event: one without a statement \
                             raises the rate and lowers the latencies.";
 const OUTSIDE_WORK: &str = "Move what the script does between events (sb_event_stop and \
@@ -224,12 +235,13 @@ fn nothing_done(view: &View) -> Made {
     let failed = view
         .summary()
         .is_some_and(|summary| !summary.errors.is_empty());
-    if let Some(open) = open.filter(|open| open.backlog > 0 && !failed) {
+    let waiting = open.and_then(|open| open.backlog);
+    if let Some(waiting) = waiting.filter(|waiting| *waiting > 0 && !failed) {
         return Made::refuse(
             format!(
                 "None of the events that were due within the measurement was begun: {} were \
                  waiting at its end, behind those of the warm-up.",
-                text::count(open.backlog)
+                text::count(waiting)
             ),
             "The target, or so many sessions, cannot take this rate: offer less.",
         );
@@ -380,12 +392,36 @@ fn stated_time(view: &View) -> Option<String> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let stated = number("import.stated_time_s")?;
     let implied = number("import.implied_time_s").filter(|implied| *implied > 0.0)?;
+    // Nothing begins when the time is over, but what is under way ends.
+    let late_s = (implied - stated).max(0.0);
     let differ = (stated / implied - 1.0).abs() * 100.0;
-    (differ >= STATED_TIME.value).then(|| {
+    (differ >= STATED_TIME.value && (late_s == 0.0 || late_s > long_event_s(view))).then(|| {
         format!(
             "the log states {}, but its count over its rate is {}",
             text::seconds(stated),
             text::seconds(implied)
+        )
+    })
+}
+
+/// How long an event may take that is under way as the time is over: the longest, or what three
+/// standard deviations above the mean are.
+fn long_event_s(view: &View) -> f64 {
+    let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
+        return 0.0;
+    };
+    let usual_ms = latency.mean_ms + 3.0 * latency.stddev_ms.unwrap_or(0.0);
+    latency.longest_ms().unwrap_or(usual_ms) / 1e3
+}
+
+/// How many transactions of a log have no time, and what share of all they are, in percent.
+fn untimed(view: &View) -> Option<String> {
+    let untimed: f64 = view.run.fact("import.untimed")?.parse().ok()?;
+    let share = untimed / view.totals().events.max(1) as f64 * 100.0;
+    (share >= UNTIMED.value).then(|| {
+        format!(
+            "{} % of the transactions have a time of 0 us in the log",
+            text::plain(share.min(100.0))
         )
     })
 }

@@ -239,7 +239,7 @@ fn offered_rate(view: &View) -> Made {
     }
     let achieved = open.achieved_per_s / open.offered_per_s * 100.0;
     let chance = chance(view, arrivals);
-    let longer = backlog_growth(view);
+    let longer = open.backlog.and_then(|_| backlog_growth(view));
     let growth = longer.map(|longer| longer / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;
     // More than was due can only have been left from before.
@@ -260,13 +260,11 @@ fn offered_rate(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "{} of {} events per second offered were achieved ({} %); {} were waiting at the \
-             end, {} at most{trend}.",
+            "{} of {} events per second offered were achieved ({} %){}{trend}.",
             text::rate(open.achieved_per_s),
             text::rate(open.offered_per_s),
             text::plain(achieved),
-            text::count(open.backlog),
-            text::count(open.backlog_max)
+            waiting(open)
         ),
         match generator_is_late(open, view) {
             _ if catching_up => {
@@ -288,8 +286,25 @@ fn offered_rate(view: &View) -> Made {
     .with("achieved", open.achieved_per_s, "per second")
     .with("achieved of offered", achieved, "percent")
     .with("explained by chance", chance, "percent")
-    .with("backlog at the end", open.backlog as f64, "count")
+    .with_some(
+        "backlog at the end",
+        open.backlog.map(|backlog| backlog as f64),
+        "count",
+    )
     .with_some("growth of the backlog", growth, "percent of the arrivals")
+}
+
+/// How many events were waiting, as the end of a sentence.
+fn waiting(open: &OpenLoopSummary) -> String {
+    let Some(backlog) = open.backlog else {
+        return "; how many were waiting is not known".to_owned();
+    };
+    let most = open.backlog_max.unwrap_or(backlog);
+    format!(
+        "; {} were waiting at the end, {} at most",
+        text::count(backlog),
+        text::count(most)
+    )
 }
 
 /// By how many events the backlog's last third is longer than its first, if it is in between in

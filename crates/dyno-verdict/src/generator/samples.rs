@@ -159,7 +159,10 @@ fn unserved(view: &View) -> Made {
     if view.imported() {
         return unserved_of_log(summary, view);
     }
-    let backlog = summary.open_loop.as_ref().map_or(0, |open| open.backlog);
+    let backlog = summary
+        .open_loop
+        .as_ref()
+        .map_or(0, |open| open.backlog.unwrap_or(0));
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let missing = backlog
         .saturating_add(summary.events_unfinished)

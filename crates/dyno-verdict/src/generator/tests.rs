@@ -141,7 +141,7 @@ fn what_is_offered_is_achieved() {
     assert_eq!(of(&run, "offered-rate").0, Pass);
     let open = summary(&mut run).open_loop.as_mut().unwrap();
     open.achieved_per_s = 400.0;
-    open.backlog = 3000;
+    open.backlog = Some(3000);
     assert_eq!(of(&run, "offered-rate").0, Doubt);
     // What was not taken never ended, and its latency grew: that is the same finding.
     assert_eq!(of(&run, "unserved").0, NotChecked);

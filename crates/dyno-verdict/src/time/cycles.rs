@@ -75,8 +75,8 @@ fn cycles(view: &View) -> Made {
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
         return Made::not_checked(format!(
-            "{} whole seconds are too few to tell such work from the rest.",
-            rates.len()
+            "{} are too few to tell such work from the rest.",
+            view.whole(rates.len())
         ));
     }
     let observed = WORK

@@ -123,7 +123,7 @@ fn stalls(view: &View) -> Made {
         Err(why) => return Made::not_checked(text::sentence(&why.to_string())),
     };
     if found.spans.is_empty() {
-        return none_found(&found);
+        return none_found(view, &found);
     }
     let (stalled, longest) = (found.stalled_s(), found.longest_s());
     let share = found.share() * 100.0;
@@ -189,14 +189,14 @@ fn advice(causes: &[Cause]) -> &'static str {
     }
 }
 
-fn none_found(found: &Stalls) -> Made {
+fn none_found(view: &View, found: &Stalls) -> Made {
     let but = match found.own.is_empty() {
         true => "",
         false => ", but for those in which the generator itself stood still",
     };
     Made::pass(format!(
-        "In none of {} seconds the rate fell to {} % of its level, {} per second{but}.",
-        found.stalled.len(),
+        "In none of {} the rate fell to {} % of its level, {} per second{but}.",
+        view.whole(found.stalled.len()),
         text::plain(SHARE.value),
         text::rate(found.level_per_s)
     ))

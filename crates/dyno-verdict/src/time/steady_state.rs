@@ -155,8 +155,8 @@ fn warm_up(view: &View) -> Made {
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
         return Made::not_checked(format!(
-            "{} whole seconds{}{} are too few to tell a beginning from the rest.",
-            rates.len(),
+            "{}{}{} are too few to tell a beginning from the rest.",
+            view.whole(rates.len()),
             if stalls.is_some() { " that moved" } else { "" },
             if step.is_some() {
                 " before the level steps"
@@ -263,7 +263,7 @@ fn steady_state(view: &View) -> Made {
     let rates = view.rates();
     let seconds = rates.len();
     if (seconds as f64) < BINS.value {
-        return Made::not_checked(format!("{seconds} whole seconds are too few for a trend."));
+        return Made::not_checked(format!("{} are too few for a trend.", view.whole(seconds)));
     }
     let Some(rate) = Trend::of(&rates) else {
         return Made::not_checked("The rate has no trend to compute.");

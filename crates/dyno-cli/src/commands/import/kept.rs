@@ -22,6 +22,10 @@ pub struct Words {
     pub note: String,
     /// The log's path below the folder that is imported.
     pub path: Option<String>,
+    /// What ran, in place of what the log says.
+    pub workload: Option<String>,
+    /// What the server was, in place of what the log says.
+    pub server: Option<String>,
     /// Which part of the runs counts; `None` for all.
     pub window: Option<Window>,
     /// What a configuration file beside it says.
@@ -29,6 +33,42 @@ pub struct Words {
 }
 
 impl Words {
+    /// Names the workload and the server as the user does.
+    fn name(&self, run: &mut RunRecord) {
+        let summary = run.summary.as_mut();
+        let (mut workloads, mut targets) =
+            (vec![&mut run.head.workload], vec![&mut run.head.target]);
+        if let Some(summary) = summary {
+            workloads.push(&mut summary.workload);
+            targets.push(&mut summary.target);
+        }
+        if let Some(name) = &self.workload {
+            workloads
+                .into_iter()
+                .for_each(|own| own.name.clone_from(name));
+        }
+        if let Some(name) = &self.server {
+            // `PostgreSQL 16.4`, `Percona Server 8.0.36`, `prod-db`.
+            let version = name
+                .rsplit_once(' ')
+                .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
+            let (product, version) = version.unwrap_or((name, ""));
+            for own in targets {
+                product.clone_into(&mut own.product);
+                version.clone_into(&mut own.version);
+            }
+        }
+        let said = [("workload", &self.workload), ("server", &self.server)];
+        let said = said.into_iter().filter_map(|(what, name)| {
+            Some(Fact {
+                name: format!("import.{what}"),
+                value: name.clone()?,
+                source: BY_USER.to_owned(),
+            })
+        });
+        run.facts.extend(said);
+    }
+
     /// Gives a run its words, without secrets.
     pub fn give(&self, run: &mut RunRecord) {
         run.head.factors.clone_from(&self.factors);
@@ -36,6 +76,7 @@ impl Words {
         levels.for_each(|level| *level = redact::text(level));
         run.head.note = redact::text(&self.note);
         run.facts.extend(self.configured.iter().cloned());
+        self.name(run);
         let Some(path) = &self.path else {
             return;
         };
@@ -50,6 +91,9 @@ impl Words {
         });
     }
 }
+
+/// Who said what a run's workload and server were.
+const BY_USER: &str = "dyno import";
 
 /// A name that tells the log's path, and ends as all names of imported runs do.
 fn called(path: &str, digest: &str) -> Option<String> {
@@ -239,6 +283,31 @@ mod tests {
         let end = status.rfind("\n{").unwrap();
         assert_eq!(read(&status[..end]), ["new 3"]);
         assert_eq!(read(status), ["shorter 3"]);
+    }
+
+    #[test]
+    fn the_user_names_what_a_log_does_not() {
+        let log = Log {
+            name: "log",
+            text: include_str!("../../../../dyno-import/fixtures/stamped.out"),
+        };
+        let imported = dyno_import::import(Tool::Sysbench, &[log], &[], &Options::default());
+        let mut run = imported.unwrap().runs.remove(0);
+        let words = Words {
+            workload: Some("orders".to_owned()),
+            server: Some("Percona Server 8.0.36".to_owned()),
+            ..Words::default()
+        };
+        words.give(&mut run);
+        let summary = run.summary.as_ref().unwrap();
+        assert_eq!(run.head.workload.name, "orders");
+        assert_eq!(summary.workload.name, "orders");
+        let target = &summary.target;
+        assert_eq!(
+            (target.product.as_str(), target.version.as_str()),
+            ("Percona Server", "8.0.36")
+        );
+        assert_eq!(run.fact("import.server"), Some("Percona Server 8.0.36"));
     }
 
     #[test]

@@ -68,6 +68,17 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
     })
 }
 
+/// A name that the user gives: of a workload, of a server.
+///
+/// # Errors
+/// It is empty.
+pub fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
+    match parsed.value(option).map(str::trim) {
+        Some("") => Err(usage(format!("--{option}: an empty name tells nothing"))),
+        name => Ok(name.map(dyno_core::redact::text)),
+    }
+}
+
 /// Which part of the runs counts: from the end of `--warmup`, or between `--from` and `--to`.
 ///
 /// # Errors

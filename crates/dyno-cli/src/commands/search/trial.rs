@@ -205,7 +205,10 @@ pub fn told(load: f64) -> String {
 /// limit: late ones, those without success, those left out, those waiting or under way at the end.
 pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPromise) -> f64 {
     let limit = run.latency_limit.as_ref();
-    let waiting = run.open_loop.as_ref().map_or(0, |open| open.backlog);
+    let waiting = run
+        .open_loop
+        .as_ref()
+        .map_or(0, |open| open.backlog.unwrap_or(0));
     let missing = run.totals.not_done
         + limit.map_or(0, |limit| limit.skipped)
         + waiting
@@ -342,8 +345,8 @@ mod tests {
         run.open_loop = Some(OpenLoopSummary {
             offered_per_s: 100.0,
             achieved_per_s: 90.0,
-            backlog: 25,
-            backlog_max: 25,
+            backlog: Some(25),
+            backlog_max: Some(25),
             pacing_lag: None,
         });
         // Of 1000: 30 late, 10 without success, 5 under way, 60 left out, 25 waiting.

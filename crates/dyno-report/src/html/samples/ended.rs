@@ -261,8 +261,8 @@ fn open_loop(total: Option<&Span>, achieved_per_s: f64) -> OpenLoopSummary {
     OpenLoopSummary {
         offered_per_s: 4_000.0,
         achieved_per_s,
-        backlog: 12,
-        backlog_max: 940,
+        backlog: Some(12),
+        backlog_max: Some(940),
         pacing_lag: Some(LatencySummary {
             count: 1_000,
             ..latency(total, false)

@@ -1,0 +1,107 @@
+//! What the lines of a log may hold of the total that it states.
+
+/// A line holds more than there is room for from so much above it on.
+const BEYOND: f64 = 1.25;
+/// And it is so many times the usual line: else all of them hold too much.
+const STANDS_OUT: f64 = 1.5;
+/// One of so many lines may be left out, and one always: of more the total is another run's.
+const LINES_EACH: usize = 50;
+/// A total and the lines of its run agree to this share.
+const AGREE: f64 = 0.02;
+
+/// A line: its rate, and how many seconds it covers.
+pub(crate) type Held = (f64, f64);
+
+/// A line that holds more than a total leaves room for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Wild {
+    /// Its index.
+    pub(crate) index: usize,
+    /// How many it holds.
+    pub(crate) holds: f64,
+    /// How many the total and the other lines leave for it.
+    pub(crate) room: f64,
+}
+
+/// The lines without which the others and the total agree, at most one of [`LINES_EACH`]. Each
+/// line's ends may be off by `rounding_s`, so that it holds more or less of its neighbours' time.
+pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
+    let mut found: Vec<Wild> = Vec::new();
+    let mut kept: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
+    loop {
+        let sum: f64 = kept.iter().map(|(_, line)| count(line)).sum();
+        let slack = slack(&kept, rounding_s);
+        if sum - slack <= total * (1.0 + AGREE) + 1.0 && !is_beyond(&kept, total, rounding_s) {
+            return found;
+        }
+        let Some(wild) = largest(&kept, total, rounding_s) else {
+            return Vec::new();
+        };
+        if found.len() >= (lines.len() / LINES_EACH).max(1) {
+            return Vec::new();
+        }
+        kept.retain(|(index, _)| *index != wild.index);
+        found.push(wild);
+    }
+}
+
+fn count((rate, length_s): &Held) -> f64 {
+    rate * length_s
+}
+
+/// How far the sum may be off because of the lines' ends, of which each is off by chance; the first
+/// line begins at zero.
+fn slack(lines: &[(usize, Held)], rounding_s: f64) -> f64 {
+    let apart = |pair: &[(usize, Held)]| (pair[1].1.0 - pair[0].1.0).powi(2);
+    let last = lines.last().map_or(0.0, |(_, line)| line.0);
+    let between = lines.windows(2).map(apart).sum::<f64>().sqrt();
+    rounding_s * (2.0 * between + last)
+}
+
+fn is_beyond(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> bool {
+    largest(lines, total, rounding_s).is_some()
+}
+
+/// The largest line, if there is no room for it.
+fn largest(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> Option<Wild> {
+    let (index, line) = lines
+        .iter()
+        .max_by(|one, other| count(&one.1).total_cmp(&count(&other.1)))?;
+    let without = lines.iter().filter(|(other, _)| other != index);
+    let others: Vec<(usize, Held)> = without.copied().collect();
+    let held: f64 = others.iter().map(|(_, line)| count(line)).sum();
+    let room = (total - held).max(0.0);
+    let slack = slack(&others, rounding_s) + 1.0;
+    let holds = count(line);
+    let usual: Vec<f64> = others.iter().map(|(_, line)| count(line)).collect();
+    let usual = dyno_stats::median(&usual)?;
+    let stands_out = holds > usual * STANDS_OUT;
+    (stands_out && holds > (room + slack) * BEYOND).then_some(Wild {
+        index: *index,
+        holds,
+        room,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_breaks_the_total_is_found() {
+        let mut lines = vec![(100.0, 1.0); 40];
+        assert_eq!(wild(&lines, 4010.0, 0.5), []);
+        // A burst that the total holds is none.
+        lines[7].0 = 900.0;
+        assert_eq!(wild(&lines, 4805.0, 0.5), []);
+        let found = wild(&lines, 4010.0, 0.5);
+        assert_eq!((found[0].index, found[0].holds.round()), (7, 900.0));
+        assert_eq!((found.len(), found[0].room.round()), (1, 110.0));
+        lines[9].0 = 1.8e19;
+        assert_eq!(wild(&lines, 4010.0, 0.5), [], "two of forty are too many");
+        // A total of another run says nothing of a line.
+        assert_eq!(wild(&[(300.0, 1.0); 12], 3385.0, 0.5), []);
+        assert_eq!(wild(&[(100.0, 1.0); 40], 900.0, 0.5), []);
+        assert_eq!(wild(&[], 5.0, 0.5), []);
+    }
+}

@@ -1,0 +1,251 @@
+//! What a log of sums (`--aggregate-interval`) tells of a run.
+
+use std::collections::BTreeMap;
+
+use dyno_core::interval::Counters;
+use dyno_core::record::Series;
+use dyno_core::summary::{IntervalSummary, LatencySummary, RunSummary};
+
+use super::output::Output;
+use super::transactions::Sum;
+use crate::runs;
+
+const US_PER_MS: f64 = 1e3;
+
+/// The sums of all threads over time.
+pub(super) struct Sums {
+    times: BTreeMap<u64, Sum>,
+    /// Whether the log tells failures: a column of zeros may be one that was not asked for.
+    tells_failed: bool,
+}
+
+impl Sums {
+    pub(super) fn of(sums: &[Sum]) -> Self {
+        let mut times: BTreeMap<u64, Sum> = BTreeMap::new();
+        for sum in sums {
+            times
+                .entry(sum.from_s)
+                .and_modify(|all| all.add(sum))
+                .or_insert(*sum);
+        }
+        let tells_failed = sums
+            .iter()
+            .any(|sum| sum.failed.is_some_and(|failed| failed > 0));
+        Self {
+            times,
+            tells_failed,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// How long each of these times is; of one time alone nobody knows it.
+    fn step(&self) -> Option<f64> {
+        let starts: Vec<f64> = self.times.keys().map(|&from_s| from_s as f64).collect();
+        let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        dyno_stats::median(&steps)
+    }
+
+    /// When the second of these times begins, seconds since 1970: the first one's beginning is cut
+    /// to a whole second, and lies before the run's.
+    pub(super) fn start_s(&self) -> Option<f64> {
+        self.times.keys().nth(1).map(|&from_s| from_s as f64)
+    }
+
+    /// Whether transactions had a schedule.
+    pub(super) fn throttled(&self) -> bool {
+        self.times.values().any(|sum| sum.lag_us.is_some())
+    }
+
+    /// Whether the log says how many transactions failed.
+    pub(super) fn tells_failed(&self) -> bool {
+        self.tells_failed
+    }
+
+    /// Transactions that were too late to begin.
+    pub(super) fn skipped(&self) -> u64 {
+        let skipped = self.times.values().filter_map(|sum| sum.skipped);
+        skipped.fold(0, u64::saturating_add)
+    }
+
+    /// The whole log as one time.
+    fn all(&self) -> Option<Sum> {
+        let mut times = self.times.values();
+        let mut all = *times.next()?;
+        times.for_each(|sum| all.add(sum));
+        (all.count > 0).then_some(all)
+    }
+
+    /// Intervals, without the first and the last one: nobody knows how much of their time the run
+    /// lasted.
+    pub(super) fn intervals(&self, output: &Output) -> Vec<IntervalSummary> {
+        let (Some(step), Some(start)) = (self.step(), self.start_s()) else {
+            return Vec::new();
+        };
+        let interval = |sum: &Sum| {
+            let failed = sum.failed.unwrap_or(0);
+            let retries = sum.retries.unwrap_or(0);
+            let counters = Counters {
+                not_done: failed,
+                errors: failed.saturating_add(retries),
+                retries,
+                ..runs::counted(sum.count)
+            };
+            IntervalSummary {
+                at_s: sum.from_s as f64 - start + step,
+                length_s: step,
+                sessions: output.clients.unwrap_or(0),
+                states: None,
+                counters,
+                printed: None,
+                errors_seen: counters.errors,
+                percentiles: Vec::new(),
+                max_ms: sum.max_us / US_PER_MS,
+                backlog: 0,
+                concurrency: 0,
+            }
+        };
+        let mut intervals: Vec<IntervalSummary> =
+            self.times.values().skip(1).map(interval).collect();
+        intervals.pop();
+        intervals
+    }
+
+    /// Puts the latencies of the whole log into a summary that has none, and the extremes into one
+    /// that has means.
+    pub(super) fn complete(&self, summary: &mut RunSummary, output: &Output) {
+        let Some(all) = self.all() else {
+            return;
+        };
+        let latency = all.latency();
+        let throttled = self.throttled();
+        if output.processed.is_none() {
+            match throttled {
+                true => {
+                    let lag_ms = all.lag_us.unwrap_or(0.0) / all.count as f64 / US_PER_MS;
+                    let own_ms = (latency.mean_ms - lag_ms).max(0.0);
+                    summary.service = runs::mean_only(all.count, own_ms, None);
+                    summary.response = Some(latency);
+                }
+                false => summary.service = latency,
+            }
+            return;
+        }
+        // A file of the log may be missing.
+        let to = match throttled {
+            true => summary.response.as_mut(),
+            false => Some(&mut summary.service),
+        };
+        if let Some(to) = to.filter(|_| output.processed == Some(all.count)) {
+            (to.min_ms, to.max_ms) = (latency.min_ms, latency.max_ms);
+        }
+    }
+
+    /// Rate, mean, deviation and extremes of the latencies over each of these times.
+    pub(super) fn series(&self, origin: Option<f64>) -> Vec<Series> {
+        let (Some(step), Some(origin)) = (self.step(), origin) else {
+            return Vec::new();
+        };
+        type Pick = fn(&Sum) -> Option<f64>;
+        let picks: [(&str, &str, &str, Pick); 7] = [
+            ("import.latency.mean", "ms", "sum_latency", |sum| {
+                sum.of_done(sum.latency().mean_ms)
+            }),
+            ("import.latency.stddev", "ms", "sum_latency_2", |sum| {
+                sum.of_done(sum.latency().stddev_ms?)
+            }),
+            ("import.latency.min", "ms", "min_latency", |sum| {
+                sum.of_done(sum.min_us / US_PER_MS)
+            }),
+            ("import.latency.max", "ms", "max_latency", |sum| {
+                sum.of_done(sum.max_us / US_PER_MS)
+            }),
+            ("import.lag.mean", "ms", "sum_lag", |sum| {
+                sum.of_done(sum.lag_us? / sum.count as f64 / US_PER_MS)
+            }),
+            ("import.skipped", "count", "skipped", |sum| {
+                sum.skipped.map(|count| count as f64)
+            }),
+            (
+                "import.failed",
+                "count",
+                "serialization_failures, deadlock_failures",
+                |sum| sum.failed.map(|count| count as f64),
+            ),
+        ];
+        let all = || {
+            let times = self.times.values();
+            times.map(|sum| (sum.from_s as f64 - origin + step, sum))
+        };
+        let told = |name: &str| name != "import.failed" || self.tells_failed;
+        let picks = picks.into_iter().filter(|(name, ..)| told(name));
+        let mut series: Vec<Series> = picks
+            .filter_map(|(name, unit, column, pick)| {
+                let points = all().map(|(at, sum)| (at, pick(sum)));
+                let source = format!("pgbench --aggregate-interval, {column}");
+                runs::series(name, unit, source, points)
+            })
+            .collect();
+        let rates = all().map(|(at, sum)| (at, Some(sum.count as f64 / step)));
+        let source = "pgbench --aggregate-interval, num_transactions".to_owned();
+        series.extend(runs::series(
+            "import.transactions",
+            "count/s",
+            source,
+            rates,
+        ));
+        series
+    }
+}
+
+impl Sum {
+    fn add(&mut self, other: &Self) {
+        let more = |own: Option<u64>, other: Option<u64>| match (own, other) {
+            (Some(own), Some(other)) => Some(own.saturating_add(other)),
+            (own, other) => own.or(other),
+        };
+        // A time without a transaction has extremes of 0.
+        if other.count > 0 {
+            let none = self.count == 0;
+            self.min_us = if none {
+                other.min_us
+            } else {
+                self.min_us.min(other.min_us)
+            };
+            self.max_us = self.max_us.max(other.max_us);
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.latency_us += other.latency_us;
+        self.latency_us_squared += other.latency_us_squared;
+        self.lag_us = match (self.lag_us, other.lag_us) {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
+        self.skipped = more(self.skipped, other.skipped);
+        self.retries = more(self.retries, other.retries);
+        self.failed = more(self.failed, other.failed);
+    }
+
+    /// A value that is one only if a transaction was done.
+    fn of_done(&self, value: f64) -> Option<f64> {
+        (self.count > 0).then_some(value)
+    }
+
+    /// From its schedule or its start to its end.
+    fn latency(&self) -> LatencySummary {
+        let count = self.count as f64;
+        let mean_us = self.latency_us / count;
+        let variance = (self.latency_us_squared / count - mean_us * mean_us).max(0.0);
+        LatencySummary {
+            min_ms: self.min_us / US_PER_MS,
+            max_ms: self.max_us / US_PER_MS,
+            ..runs::mean_only(
+                self.count,
+                mean_us / US_PER_MS,
+                Some(variance.sqrt() / US_PER_MS),
+            )
+        }
+    }
+}
