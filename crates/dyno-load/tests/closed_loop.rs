@@ -136,7 +136,7 @@ fn intervals_add_up_to_the_totals_and_come_in_order() {
                 return;
             }
             Progress::Interval(interval) => interval,
-            Progress::Agents(_) | Progress::Facts(_) => return,
+            Progress::Initialized | Progress::Agents(_) | Progress::Facts(_) => return,
         };
         assert_eq!(interval.index, ends.len() as u64);
         assert_eq!(interval.start, ends.last().copied().unwrap_or(measured));

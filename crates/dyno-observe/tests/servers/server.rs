@@ -91,6 +91,7 @@ impl PrivateServer {
         let options = Options {
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             dies_with_thread: true,
+            environment: Vec::new(),
             file_size_max: None,
         };
         let process = initialize(kind, &files.path().join(kind.tag()))

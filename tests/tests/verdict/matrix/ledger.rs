@@ -19,7 +19,7 @@ const LOAD: Duration = Duration::from_millis(1_500);
 /// A session on a server.
 pub enum Client {
     Mysql(mysql::Conn),
-    Postgres(postgres::Client),
+    Postgres(Box<postgres::Client>),
 }
 
 impl Client {
@@ -27,7 +27,7 @@ impl Client {
     pub fn connect(server: &Server, first: &str) -> Vec<Self> {
         let connect = |_| {
             let mut client = match server.kind {
-                Kind::Postgres => Self::Postgres(server.postgres("verdict")),
+                Kind::Postgres => Self::Postgres(Box::new(server.postgres("verdict"))),
                 _ => Self::Mysql(server.mysql(Some("verdict"))),
             };
             assert!(first.is_empty() || client.execute(first), "{first}");

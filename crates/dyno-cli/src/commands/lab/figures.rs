@@ -161,8 +161,12 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     }
     if let Some(open) = &summary.open_loop {
         put("offered", open.offered_per_s, None);
-        put("backlog", open.backlog as f64, None);
-        put("backlog_max", open.backlog_max as f64, None);
+        let backlogs = [("backlog", open.backlog), ("backlog_max", open.backlog_max)];
+        for (name, events) in backlogs {
+            if let Some(events) = events {
+                put(name, events as f64, None);
+            }
+        }
     }
     if let Some((limit, response)) = summary.latency_limit.zip(summary.response.as_ref()) {
         let due = response.count + limit.skipped;

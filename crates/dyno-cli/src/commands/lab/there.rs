@@ -52,7 +52,8 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
         let mode = match reload {
             true => Mode::Reload,
             false => {
-                let found: Vec<TablesThere> = lines.iter().map(tables).collect::<Result<_>>()?;
+                let found = lines.iter().map(|line| tables(line));
+                let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
                 mode(&found, resets).map_err(|why| {
                     usage(format!(
                         "{}: {why}. Nothing was touched; --reload drops the workload's tables \
@@ -101,7 +102,7 @@ fn tables(prepare: &[String]) -> Result<TablesThere> {
         tables: Some(Arc::clone(&kept)),
         ..Within::new(Arc::new(StopSignal::default()))
     };
-    let mut line = prepare.clone();
+    let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     run::run(line, "run", Some(&within)).context("before the first trial")?;

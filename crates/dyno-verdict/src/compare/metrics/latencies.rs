@@ -85,7 +85,7 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
         add(LATE, "per 100 due", &late_percent);
     }
     add(BACKLOG, "events", &|view| {
-        Some(view.summary()?.open_loop.as_ref()?.backlog as f64)
+        Some(view.summary()?.open_loop.as_ref()?.backlog? as f64)
     });
     rows
 }

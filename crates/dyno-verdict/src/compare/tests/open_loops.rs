@@ -16,7 +16,7 @@ fn an_open_loop_is_answered_by_its_response_time() {
             above,
             skipped: 0,
         });
-        summary.open_loop.as_mut().unwrap().backlog = backlog;
+        summary.open_loop.as_mut().unwrap().backlog = Some(backlog);
         summary.response.as_mut().unwrap().count = 1_000;
         run
     };
