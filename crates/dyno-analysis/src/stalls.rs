@@ -4,7 +4,8 @@
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time has one too. A second is *stalled* if its rate is at most [`STALL_SHARE`]
 //! of the level. A time no longer than the shortest event is none: of sessions in step nothing
-//! ends for so long. The view `where_did_it_stall` of the results file says the same in SQL of seconds.
+//! ends for so long. The view `where_did_it_stall` of the results file says the same in SQL of
+//! seconds.
 //!
 //! What the load generator saw of a silence to the millisecond ([`EventKind::Stall`]) stands in the
 //! place of such seconds, or beside them where it covers none whole. Seconds in which the generator

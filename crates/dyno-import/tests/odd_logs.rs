@@ -36,7 +36,8 @@ fn line(at_s: u32, tps: f64) -> String {
     )
 }
 
-const HEAD: &str = "Running the test with following options:\nNumber of threads: 4\nReport intermediate results every 1 second(s)\n\
+const HEAD: &str = "Running the test with following options:\nNumber of threads: 4\n\
+                    Report intermediate results every 1 second(s)\n\
                     Threads started!\n";
 
 /// So many seconds of 700 events, with another count in one of them.
@@ -127,7 +128,8 @@ fn a_line_beyond_the_report_is_left_out_and_named() {
 
 #[test]
 fn a_queue_that_is_not_printed_is_not_empty() {
-    let head = "Running the test with following options:\nNumber of threads: 4\nTarget transaction rate: 900/sec\nThreads started!\n";
+    let head = "Running the test with following options:\nNumber of threads: 4\n\
+                Target transaction rate: 900/sec\nThreads started!\n";
     let run = one(Tool::Sysbench, &format!("{head}{}", report(14_000, 20.003)));
     let open = run.summary.as_ref().unwrap().open_loop.clone().unwrap();
     assert_eq!((open.backlog, open.backlog_max), (None, None));
@@ -203,7 +205,8 @@ fn shortened_reports_of_pgbench_are_runs() {
     assert!(names.eq(["select-only"; 3]));
     assert_eq!(warns(&imported, "statistics begin again here"), 2);
     // Versions before 14 print the rate twice.
-    let old = "transaction type: <builtin: select only>\nnumber of clients: 2\nnumber of transactions actually processed: 300\n\
+    let old = "transaction type: <builtin: select only>\nnumber of clients: 2\n\
+               number of transactions actually processed: 300\n\
                tps = 99.5 (including connections establishing)\n\
                tps = 100.5 (excluding connections establishing)\n";
     assert_eq!(events_per_s(&one(Tool::Pgbench, old)), 100.5);
@@ -245,7 +248,8 @@ fn the_last_line_of_progress_counts() {
         .collect();
     let processed: u32 = rates.iter().sum::<u32>() * 10;
     let text = format!(
-        "{progress}{PGBENCH}duration: 60 s\nnumber of transactions actually processed: {processed}\n\
+        "{progress}{PGBENCH}duration: 60 s\n\
+         number of transactions actually processed: {processed}\n\
          latency average = 9.000 ms\ntps = 383.345 (without initial connection time)\n"
     );
     let run = one(Tool::Pgbench, &text);

@@ -3,13 +3,14 @@
 use super::output::Output;
 use super::record::times;
 use super::sums::Sums;
+use crate::conservation;
 
 /// By how much figures that say the same may differ.
 const TOLERANCE: f64 = 0.05;
 /// Times are printed with three decimals of a millisecond.
 const LATENCY_ROUNDING_MS: f64 = 0.001;
 /// Lines of progress come this late, at most, and are printed with a decimal of a second.
-pub(super) const LINE_S: f64 = 0.15;
+const LINE_S: f64 = 0.15;
 /// A run whose clients were all given up, or that connected for long, is shorter than asked for.
 const SHORTER_S: f64 = 1.0;
 /// Where lines of progress cover this much of a run, they hold at least half as much of its
@@ -181,4 +182,34 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
              {processed}"
         )
     })
+}
+
+/// Marks lines of progress that hold more than the report has room for, and tells of them.
+pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
+    let Some(processed) = output.processed else {
+        return Vec::new();
+    };
+    // Some versions count what failed or was skipped, too.
+    let total = processed
+        .saturating_add(output.failed.unwrap_or(0))
+        .saturating_add(output.skipped.unwrap_or(0));
+    let lines: Vec<(usize, (f64, f64))> = times(output, started)
+        .map(|(_, length_s, point)| (point.line, (point.tps, length_s)))
+        .collect();
+    let held: Vec<(f64, f64)> = lines.iter().map(|(_, held)| *held).collect();
+    let mut said = Vec::new();
+    for wild in conservation::wild(&held, total as f64, LINE_S) {
+        let line = lines[wild.index].0;
+        let text = format!(
+            "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
+             the line is left out",
+            wild.holds, wild.room
+        );
+        said.push((Some(line), text));
+        let points = output.points.iter_mut();
+        points
+            .filter(|point| point.line == line)
+            .for_each(|point| point.left_out = true);
+    }
+    said
 }

@@ -45,6 +45,41 @@ pub(super) fn gaps(
             gaps.push(gap(what, why));
         }
     };
+    of_latencies(output, run, single, sums, &mut add);
+    let whole = "the spread over clients is known from the log of transactions only";
+    add(!single, "fairness", whole);
+    add(!start_known, "started_unix_s", "the log has no time of day");
+    add(
+        run.intervals.is_empty(),
+        "intervals",
+        "no lines of progress; pgbench's option --progress=1 prints them",
+    );
+    add(
+        run.head.drive.is_none(),
+        "drive",
+        "the log does not tell the clients",
+    );
+    add(
+        (throttled(output) || sums.throttled()) && rate(output).is_none(),
+        "open_loop",
+        "pgbench does not print the rate that was asked for; a command line in the log tells it",
+    );
+    add(
+        rate(output).is_some(),
+        "open_loop.backlog",
+        "pgbench does not print how many transactions were waiting for their start",
+    );
+    gaps
+}
+
+/// What of the latencies, and of the failures, is not known.
+fn of_latencies(
+    output: &Output,
+    run: &RunRecord,
+    single: bool,
+    sums: &Sums,
+    add: &mut impl FnMut(bool, &str, &str),
+) {
     let log = "pgbench's option --log writes single latencies; without it mean and deviation are \
                known only";
     let service = run.summary.as_ref().map(|summary| &summary.service);
@@ -70,28 +105,4 @@ pub(super) fn gaps(
         "a log of --aggregate-interval holds failures with --failures-detailed only",
     );
     add(!single, "intervals.percentiles", log);
-    let whole = "the spread over clients is known from the log of transactions only";
-    add(!single, "fairness", whole);
-    add(!start_known, "started_unix_s", "the log has no time of day");
-    add(
-        run.intervals.is_empty(),
-        "intervals",
-        "no lines of progress; pgbench's option --progress=1 prints them",
-    );
-    add(
-        run.head.drive.is_none(),
-        "drive",
-        "the log does not tell the clients",
-    );
-    add(
-        (throttled(output) || sums.throttled()) && rate(output).is_none(),
-        "open_loop",
-        "pgbench does not print the rate that was asked for; a command line in the log tells it",
-    );
-    add(
-        rate(output).is_some(),
-        "open_loop.backlog",
-        "pgbench does not print how many transactions were waiting for their start",
-    );
-    gaps
 }

@@ -4,6 +4,8 @@ mod doubts;
 mod gaps;
 mod output;
 mod record;
+mod report;
+mod scripts;
 mod single;
 mod sums;
 mod transactions;

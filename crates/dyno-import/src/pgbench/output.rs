@@ -1,6 +1,7 @@
 //! What pgbench prints: a line each `--progress` seconds, and the report at the end (versions 9.5
 //! to 18).
 
+use super::report::{of_script, report};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
@@ -400,105 +401,6 @@ fn statement(bare: &str) -> Option<Statement> {
     })
 }
 
-/// Takes a line of the report.
-fn report(run: &mut Output, bare: &str) -> bool {
-    let Some((label, value)) = bare.split_once([':', '=']) else {
-        // `pgbench: duration: 5 s` has none of this.
-        return false;
-    };
-    let (label, value) = (label.trim(), value.trim());
-    let count = || number::leading_count(value).map(|(count, _)| count);
-    let small = || count().and_then(|count| u32::try_from(count).ok());
-    let ms = || {
-        number::leading(value)
-            .map(|(ms, _)| ms)
-            .filter(|ms| *ms >= 0.0)
-    };
-    match label {
-        "scaling factor" => run.scale = count(),
-        "query mode" => run.protocol = Some(value.to_owned()),
-        "number of clients" => run.clients = small(),
-        "number of threads" => run.threads = small(),
-        "maximum number of tries" => run.tries = count(),
-        "duration" => run.duration_s = ms(),
-        "number of transactions per client" => run.per_client = count(),
-        "number of transactions actually processed" => run.processed = count(),
-        "number of failed transactions" => run.failed = count(),
-        "number of transactions skipped" => run.skipped = count(),
-        "number of transactions retried" => run.retried = count(),
-        "total number of retries" => run.retries = count(),
-        "latency average" => {
-            run.latency_ms = ms();
-            run.latency_with_failures = value.contains("(including failures)");
-        }
-        "latency stddev" => run.stddev_ms = ms(),
-        "initial connection time" => run.connecting_ms = ms(),
-        "average connection time" => run.reconnecting_ms = ms(),
-        // `avg 0.105 (max 1.593) ms`
-        "rate limit schedule lag" => {
-            let figure = |word: &str| {
-                let (_, rest) = value.split_once(word)?;
-                number::leading(rest).map(|(ms, _)| ms)
-            };
-            run.lag_ms = figure("avg").zip(figure("max"));
-        }
-        // `tps = 85.2 (including connections establishing)` comes first, then the one that counts.
-        "tps" => {
-            run.tps = ms();
-            if value.contains("(including connections establishing)") {
-                run.tps_with_connecting = run.tps;
-            }
-        }
-        _ => return above(run, label, value),
-    }
-    true
-}
-
-/// `number of transactions above the 8.0 ms latency limit: 0/866 (0.000%)`
-fn above(run: &mut Output, label: &str, value: &str) -> bool {
-    let Some(rest) = label.strip_prefix("number of transactions above the ") else {
-        return false;
-    };
-    let limit = number::leading(rest).map(|(ms, _)| ms);
-    let count = number::leading_count(value).map(|(count, _)| count);
-    run.limit = limit.zip(count);
-    true
-}
-
-/// Takes a line about one of several scripts.
-fn of_script(run: &mut Output, bare: &str) -> bool {
-    if let Some((_, name)) = bare
-        .strip_prefix("SQL script ")
-        .and_then(|rest| rest.split_once(": "))
-    {
-        run.scripts.push(Script {
-            name: name.trim().to_owned(),
-            ..Script::default()
-        });
-        return true;
-    }
-    let (Some(script), Some(rest)) = (run.scripts.last_mut(), bare.strip_prefix("- ")) else {
-        return false;
-    };
-    let figure = |label: &str| {
-        let (_, value) = rest.split_once(label)?;
-        number::leading(value).map(|(value, _)| value)
-    };
-    if rest.contains(" transactions (") {
-        script.transactions = number::leading_count(rest).map(|(count, _)| count);
-        script.tps = figure("tps = ");
-    } else if let Some(count) = rest.strip_prefix("number of transactions actually processed: ") {
-        // From version 18 on the line before it counts failed and skipped ones, too.
-        script.transactions = number::leading_count(count).map(|(count, _)| count);
-        script.tps = figure("tps = ").or(script.tps);
-    } else if rest.starts_with("latency average") {
-        script.latency_ms = figure("= ");
-    } else if rest.starts_with("latency stddev") {
-        script.stddev_ms = figure("= ");
-    }
-    true
-}
-
 /// Whether a line that the log ends with may lack the end of a figure, or what follows it.
 fn is_torn(bare: &str) -> bool {
     let rate = bare.starts_with("tps = ") && !bare.contains('(');
@@ -522,84 +424,4 @@ fn command(bare: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const OLD: &str = "\
-$ pgbench -c 2 -T 3 bench
-starting vacuum...end.
-progress: 1.0 s, 85.0 tps, lat 11.013 ms stddev 0.5
-transaction type: TPC-B (sort of)
-scaling factor: 1
-query mode: prepared
-number of clients: 2
-number of threads: 1
-duration: 3 s
-number of transactions actually processed: 255
-latency average: 11.013 ms
-tps = 85.184871 (including connections establishing)
-tps = 85.296346 (excluding connections establishing)
-$ pgbench -c 4 -T 3 bench
-transaction type: TPC-B (sort of)
-number of clients: 4
-number of transactions actually processed: 300/300
-tps = 100.5 (without initial connection time)
-";
-
-    #[test]
-    fn runs_follow_each_other() {
-        let runs = read("out", OLD);
-        assert_eq!(runs.len(), 2);
-        assert_eq!(runs[0].tps, Some(85.296346));
-        assert_eq!(runs[0].latency_ms, Some(11.013));
-        assert_eq!(runs[0].points[0].stddev_ms, Some(0.5));
-        assert_eq!(runs[0].argv[..3], ["pgbench", "-c", "2"]);
-        assert_eq!((runs[1].clients, runs[1].processed), (Some(4), Some(300)));
-        assert_eq!(runs[1].line, 15);
-        assert!(runs[1].is_whole());
-    }
-
-    #[test]
-    fn all_of_a_line_of_progress() {
-        let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
-                    1 skipped, 3 retried, 5 retries";
-        let point = point(line).unwrap();
-        assert_eq!((point.at_s, point.tps), (4.0, 234.8));
-        assert_eq!((point.failed, point.skipped), (Some(2), Some(1)));
-        assert_eq!((point.retried, point.retries), (Some(3), Some(5)));
-        assert_eq!(point.lag_ms, Some(0.1));
-        let idle = super::point("1.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed").unwrap();
-        assert_eq!((idle.tps, idle.latency_ms), (0.0, None));
-        assert_eq!(super::point("1.0 s, nan tps"), None);
-    }
-
-    #[test]
-    fn means_of_statements_of_each_version() {
-        let text = |line: &str| statement(line).map(|s| (s.mean_ms, s.text));
-        assert_eq!(
-            text("0.063           0  BEGIN;"),
-            Some((0.063, "BEGIN;".into()))
-        );
-        assert_eq!(
-            text("0.038           0           0  select 1;"),
-            Some((0.038, "select 1;".into()))
-        );
-        assert_eq!(
-            text("0.188  UPDATE a SET b = 1;").unwrap().1,
-            "UPDATE a SET b = 1;"
-        );
-        assert_eq!(text("tps = 5"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_is_too_strange(
-            lines in prop::collection::vec(
-                "(progress: |tps = |transaction type: |SQL script |number of )?\\PC{0,40}", 0..30,
-            ),
-        ) {
-            let _ = read("x", &lines.join("\n"));
-        }
-    }
-}
+mod tests;

@@ -12,10 +12,10 @@ use dyno_core::summary::*;
 use super::doubts;
 use super::gaps::gaps;
 use super::output::{Output, Point};
+use super::scripts::{labels, short};
 use super::single::Single;
 use super::sums::Sums;
 use super::{Logged, Parts};
-use crate::conservation;
 use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
@@ -42,7 +42,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     let of_sums = sums.start_s().filter(|_| output.points.is_empty());
     let started = started(&output, single.as_ref(), options).or(of_sums);
     said.extend(doubts::of_sums(&output, &sums));
-    said.extend(leave_out(&mut output, started));
+    said.extend(doubts::leave_out(&mut output, started));
     let (output, sums) = (&output, &sums);
     let mut run = about(output, logged.as_ref(), &file).record(options);
     run.head.percentiles = match &single {
@@ -50,10 +50,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
         None => Vec::new(),
     };
     run.facts.extend(facts(output));
-    let untimed = single.as_ref().and_then(Single::untimed);
-    run.facts.extend(
-        untimed.map(|untimed| fact(UNTIMED, untimed.to_string(), "the log of transactions")),
-    );
+    run.facts.extend(untimed(single.as_ref()));
     let contradictions = doubts::contradictions(output, started);
     if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
         run.facts.push(runs::cut_off(doubts::CUT_OFF));
@@ -103,34 +100,11 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     }
 }
 
-/// Marks lines of progress that hold more than the report has room for, and tells of them.
-fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
-    let Some(processed) = output.processed else {
-        return Vec::new();
-    };
-    // Some versions count what failed or was skipped, too.
-    let total = processed
-        .saturating_add(output.failed.unwrap_or(0))
-        .saturating_add(output.skipped.unwrap_or(0));
-    let lines: Vec<(usize, (f64, f64))> = times(output, started)
-        .map(|(_, length_s, point)| (point.line, (point.tps, length_s)))
-        .collect();
-    let held: Vec<(f64, f64)> = lines.iter().map(|(_, held)| *held).collect();
-    let mut said = Vec::new();
-    for wild in conservation::wild(&held, total as f64, doubts::LINE_S) {
-        let line = lines[wild.index].0;
-        let text = format!(
-            "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
-             the line is left out",
-            wild.holds, wild.room
-        );
-        said.push((Some(line), text));
-        let points = output.points.iter_mut();
-        points
-            .filter(|point| point.line == line)
-            .for_each(|point| point.left_out = true);
-    }
-    said
+/// The fact that transactions have no time.
+fn untimed(single: Option<&Single>) -> Option<dyno_core::record::Fact> {
+    let untimed = single.and_then(Single::untimed)?;
+    let source = "the log of transactions";
+    Some(fact(UNTIMED, untimed.to_string(), source))
 }
 
 /// When the run began: as lines of progress say it, as the first transaction does, or the caller.
@@ -195,43 +169,6 @@ fn workload(output: &Output) -> String {
         },
         other => short(other),
     }
-}
-
-/// A script's file without its folders.
-fn short(name: &str) -> String {
-    ending(name, 1)
-}
-
-/// The last steps of a script's path.
-fn ending(name: &str, steps: usize) -> String {
-    let name = name.trim_start_matches("<builtin: ").trim_end_matches('>');
-    let start = name.rmatch_indices('/').nth(steps - 1);
-    dyno_core::redact::text(start.map_or(name, |(at, _)| &name[at + 1..]))
-}
-
-/// The scripts' names, each with as many of its folders as tell it from the others. One that is
-/// there twice has its number.
-pub(super) fn labels(output: &Output) -> Vec<String> {
-    const STEPS_MAX: usize = 64;
-    let names: Vec<&str> = output.scripts.iter().map(|one| one.name.as_str()).collect();
-    let label = |(index, name): (usize, &&str)| {
-        let same = |steps: usize| {
-            let others = names
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index);
-            let own = ending(name, steps);
-            others
-                .filter(|(_, other)| ending(other, steps) == own)
-                .count()
-                > 0
-        };
-        match (1..STEPS_MAX).find(|steps| !same(*steps)) {
-            Some(steps) => ending(name, steps),
-            None => format!("{} (script {})", short(name), index + 1),
-        }
-    };
-    names.iter().enumerate().map(label).collect()
 }
 
 fn target(output: &Output) -> TargetSummary {

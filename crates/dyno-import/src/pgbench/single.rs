@@ -8,7 +8,8 @@ use dyno_core::record::Operation;
 use dyno_core::summary::*;
 
 use super::output::Output;
-use super::record::{labels, throttled};
+use super::record::throttled;
+use super::scripts::labels;
 use super::transactions::{Columns, End, Transaction};
 use crate::runs::{self, PERCENTS};
 

@@ -65,6 +65,16 @@ impl Kinds {
     }
 }
 
+/// What is told of a line that is cut off.
+pub(crate) const ENDS_EARLY: &str = "a line that ends early, perhaps within a figure, is left out";
+
+/// Whether a log that ends with this line may lack digits of its last figure. The last line of a
+/// report has two decimals.
+pub(crate) fn is_torn(text: &str) -> bool {
+    let decimals = text::decimals_at_end(text);
+    decimals.is_some_and(|decimals| !(super::report::closes(text) && decimals == 2))
+}
+
 /// A line of that kind; `None` if it is not one.
 pub(crate) fn parse(line: &str, number: usize) -> Option<Reported> {
     let (at_s, rest) = time(line)?;

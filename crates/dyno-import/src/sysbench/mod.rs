@@ -110,11 +110,11 @@ impl<'a> Reader<'a> {
         let reported = line::parse(&text, line.number);
         let torn = match reported {
             Some(_) => self.kinds.is_cut(text.trim_end(), line.cut),
-            None => line.cut && is_torn(&text),
+            None => line.cut && line::is_torn(&text),
         };
         if torn {
             self.draft_at(line.number);
-            self.warn(line.number, ENDS_EARLY);
+            self.warn(line.number, line::ENDS_EARLY);
             return;
         }
         if let Some(reported) = reported {
@@ -451,7 +451,7 @@ impl<'a> Reader<'a> {
             return;
         };
         if draft.has_figures() {
-            end_first_interval(&mut draft);
+            model::end_first_interval(&mut draft);
             draft.histogram = histogram::resolve(std::mem::take(&mut draft.histogram));
             self.read.drafts.push(draft);
             return;
@@ -485,32 +485,5 @@ impl<'a> Reader<'a> {
         }
         self.end_run();
         self.read
-    }
-}
-
-/// What is told of a line that is cut off.
-const ENDS_EARLY: &str = "a line that ends early, perhaps within a figure, is left out";
-
-/// Whether a log that ends with this line may lack digits of its last figure. The last line of a
-/// report has two decimals.
-fn is_torn(text: &str) -> bool {
-    let decimals = text::decimals_at_end(text);
-    decimals.is_some_and(|decimals| !(report::closes(text) && decimals == 2))
-}
-
-/// Rows that tell moments begin at zero; the first of them ends an interval as long as the second.
-fn end_first_interval(draft: &mut Draft) {
-    let [first, second, ..] = draft.points.as_slice() else {
-        return;
-    };
-    if first.at_s != 0.0 {
-        return;
-    }
-    let length_s = second.at_s;
-    for point in &mut draft.points {
-        point.at_s += length_s;
-    }
-    if let Some(started) = &mut draft.started {
-        started.seconds -= length_s;
     }
 }

@@ -212,3 +212,20 @@ impl Draft {
         point.max(throughput)
     }
 }
+
+/// Rows that tell moments begin at zero; the first of them ends an interval as long as the second.
+pub(crate) fn end_first_interval(draft: &mut Draft) {
+    let [first, second, ..] = draft.points.as_slice() else {
+        return;
+    };
+    if first.at_s != 0.0 {
+        return;
+    }
+    let length_s = second.at_s;
+    for point in &mut draft.points {
+        point.at_s += length_s;
+    }
+    if let Some(started) = &mut draft.started {
+        started.seconds -= length_s;
+    }
+}

@@ -159,10 +159,8 @@ fn unserved(view: &View) -> Made {
     if view.imported() {
         return unserved_of_log(summary, view);
     }
-    let backlog = summary
-        .open_loop
-        .as_ref()
-        .map_or(0, |open| open.backlog.unwrap_or(0));
+    let open = summary.open_loop.as_ref();
+    let backlog = open.and_then(|open| open.backlog).unwrap_or(0);
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let missing = backlog
         .saturating_add(summary.events_unfinished)

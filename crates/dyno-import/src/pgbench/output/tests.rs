@@ -1,0 +1,79 @@
+use super::*;
+use proptest::prelude::*;
+
+const OLD: &str = "\
+$ pgbench -c 2 -T 3 bench
+starting vacuum...end.
+progress: 1.0 s, 85.0 tps, lat 11.013 ms stddev 0.5
+transaction type: TPC-B (sort of)
+scaling factor: 1
+query mode: prepared
+number of clients: 2
+number of threads: 1
+duration: 3 s
+number of transactions actually processed: 255
+latency average: 11.013 ms
+tps = 85.184871 (including connections establishing)
+tps = 85.296346 (excluding connections establishing)
+$ pgbench -c 4 -T 3 bench
+transaction type: TPC-B (sort of)
+number of clients: 4
+number of transactions actually processed: 300/300
+tps = 100.5 (without initial connection time)
+";
+
+#[test]
+fn runs_follow_each_other() {
+    let runs = read("out", OLD);
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs[0].tps, Some(85.296346));
+    assert_eq!(runs[0].latency_ms, Some(11.013));
+    assert_eq!(runs[0].points[0].stddev_ms, Some(0.5));
+    assert_eq!(runs[0].argv[..3], ["pgbench", "-c", "2"]);
+    assert_eq!((runs[1].clients, runs[1].processed), (Some(4), Some(300)));
+    assert_eq!(runs[1].line, 15);
+    assert!(runs[1].is_whole());
+}
+
+#[test]
+fn all_of_a_line_of_progress() {
+    let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
+                1 skipped, 3 retried, 5 retries";
+    let point = point(line).unwrap();
+    assert_eq!((point.at_s, point.tps), (4.0, 234.8));
+    assert_eq!((point.failed, point.skipped), (Some(2), Some(1)));
+    assert_eq!((point.retried, point.retries), (Some(3), Some(5)));
+    assert_eq!(point.lag_ms, Some(0.1));
+    let idle = super::point("1.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed").unwrap();
+    assert_eq!((idle.tps, idle.latency_ms), (0.0, None));
+    assert_eq!(super::point("1.0 s, nan tps"), None);
+}
+
+#[test]
+fn means_of_statements_of_each_version() {
+    let text = |line: &str| statement(line).map(|s| (s.mean_ms, s.text));
+    assert_eq!(
+        text("0.063           0  BEGIN;"),
+        Some((0.063, "BEGIN;".into()))
+    );
+    assert_eq!(
+        text("0.038           0           0  select 1;"),
+        Some((0.038, "select 1;".into()))
+    );
+    assert_eq!(
+        text("0.188  UPDATE a SET b = 1;").unwrap().1,
+        "UPDATE a SET b = 1;"
+    );
+    assert_eq!(text("tps = 5"), None);
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange(
+        lines in prop::collection::vec(
+            "(progress: |tps = |transaction type: |SQL script |number of )?\\PC{0,40}", 0..30,
+        ),
+    ) {
+        let _ = read("x", &lines.join("\n"));
+    }
+}

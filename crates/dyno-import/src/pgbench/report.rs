@@ -1,0 +1,103 @@
+//! Lines of pgbench's report.
+
+use super::output::{Output, Script};
+use crate::number;
+
+/// Takes a line of the report.
+pub(super) fn report(run: &mut Output, bare: &str) -> bool {
+    let Some((label, value)) = bare.split_once([':', '=']) else {
+        // `pgbench: duration: 5 s` has none of this.
+        return false;
+    };
+    let (label, value) = (label.trim(), value.trim());
+    let count = || number::leading_count(value).map(|(count, _)| count);
+    let small = || count().and_then(|count| u32::try_from(count).ok());
+    let ms = || {
+        number::leading(value)
+            .map(|(ms, _)| ms)
+            .filter(|ms| *ms >= 0.0)
+    };
+    match label {
+        "scaling factor" => run.scale = count(),
+        "query mode" => run.protocol = Some(value.to_owned()),
+        "number of clients" => run.clients = small(),
+        "number of threads" => run.threads = small(),
+        "maximum number of tries" => run.tries = count(),
+        "duration" => run.duration_s = ms(),
+        "number of transactions per client" => run.per_client = count(),
+        "number of transactions actually processed" => run.processed = count(),
+        "number of failed transactions" => run.failed = count(),
+        "number of transactions skipped" => run.skipped = count(),
+        "number of transactions retried" => run.retried = count(),
+        "total number of retries" => run.retries = count(),
+        "latency average" => {
+            run.latency_ms = ms();
+            run.latency_with_failures = value.contains("(including failures)");
+        }
+        "latency stddev" => run.stddev_ms = ms(),
+        "initial connection time" => run.connecting_ms = ms(),
+        "average connection time" => run.reconnecting_ms = ms(),
+        // `avg 0.105 (max 1.593) ms`
+        "rate limit schedule lag" => {
+            let figure = |word: &str| {
+                let (_, rest) = value.split_once(word)?;
+                number::leading(rest).map(|(ms, _)| ms)
+            };
+            run.lag_ms = figure("avg").zip(figure("max"));
+        }
+        // `tps = 85.2 (including connections establishing)` comes first, then the one that counts.
+        "tps" => {
+            run.tps = ms();
+            if value.contains("(including connections establishing)") {
+                run.tps_with_connecting = run.tps;
+            }
+        }
+        _ => return above(run, label, value),
+    }
+    true
+}
+
+/// `number of transactions above the 8.0 ms latency limit: 0/866 (0.000%)`
+fn above(run: &mut Output, label: &str, value: &str) -> bool {
+    let Some(rest) = label.strip_prefix("number of transactions above the ") else {
+        return false;
+    };
+    let limit = number::leading(rest).map(|(ms, _)| ms);
+    let count = number::leading_count(value).map(|(count, _)| count);
+    run.limit = limit.zip(count);
+    true
+}
+
+/// Takes a line about one of several scripts.
+pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
+    if let Some((_, name)) = bare
+        .strip_prefix("SQL script ")
+        .and_then(|rest| rest.split_once(": "))
+    {
+        run.scripts.push(Script {
+            name: name.trim().to_owned(),
+            ..Script::default()
+        });
+        return true;
+    }
+    let (Some(script), Some(rest)) = (run.scripts.last_mut(), bare.strip_prefix("- ")) else {
+        return false;
+    };
+    let figure = |label: &str| {
+        let (_, value) = rest.split_once(label)?;
+        number::leading(value).map(|(value, _)| value)
+    };
+    if rest.contains(" transactions (") {
+        script.transactions = number::leading_count(rest).map(|(count, _)| count);
+        script.tps = figure("tps = ");
+    } else if let Some(count) = rest.strip_prefix("number of transactions actually processed: ") {
+        // From version 18 on the line before it counts failed and skipped ones, too.
+        script.transactions = number::leading_count(count).map(|(count, _)| count);
+        script.tps = figure("tps = ").or(script.tps);
+    } else if rest.starts_with("latency average") {
+        script.latency_ms = figure("= ");
+    } else if rest.starts_with("latency stddev") {
+        script.stddev_ms = figure("= ");
+    }
+    true
+}
