@@ -30,10 +30,8 @@ const EPOCH_S: f64 = 1e9;
 pub(super) fn found(parts: Parts, options: &Options) -> Found {
     let mut output = parts.output.unwrap_or_default();
     let logged = parts.logged;
-    let file = match &logged {
-        Some(log) if output.file.is_empty() => log.file.clone(),
-        _ => output.file.clone(),
-    };
+    let alone = logged.as_ref().filter(|_| output.file.is_empty());
+    let file = alone.map_or(&output.file, |log| &log.file).clone();
     output.complete();
     let mut said = doubts::said(&output);
     let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
@@ -45,19 +43,16 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     said.extend(doubts::leave_out(&mut output, started));
     let (output, sums) = (&output, &sums);
     let mut run = about(output, logged.as_ref(), &file).record(options);
-    run.head.percentiles = match &single {
-        Some(_) => runs::PERCENTS.to_vec(),
-        None => Vec::new(),
-    };
-    run.facts.extend(facts(output));
-    run.facts.extend(untimed(single.as_ref()));
+    run.head.percentiles = (single.iter()).flat_map(|_| runs::PERCENTS).collect();
+    let untimed = untimed(single.as_ref());
+    run.facts.extend(facts(output).into_iter().chain(untimed));
     let contradictions = doubts::contradictions(output, started);
     if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
         run.facts.push(runs::cut_off(doubts::CUT_OFF));
     }
     run.facts.extend(runs::contradictions(&contradictions));
-    let line = Some(output.line);
-    said.extend(contradictions.into_iter().map(|text| (line, text)));
+    let told = contradictions.into_iter();
+    said.extend(told.map(|text| (Some(output.line), text)));
     run.events = events(output);
     run.series = series(output, started);
     let origin = started.or(sums.start_s());

@@ -141,6 +141,12 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     .with("without an end", share, "percent")
 }
 
+/// Events that were due and not begun.
+fn backlog(summary: &RunSummary) -> u64 {
+    let open = summary.open_loop.as_ref();
+    open.and_then(|open| open.backlog).unwrap_or(0)
+}
+
 fn were(count: u64) -> String {
     let verb = if count == 1 { "was" } else { "were" };
     format!("{} {verb}", text::count(count))
@@ -159,8 +165,7 @@ fn unserved(view: &View) -> Made {
     if view.imported() {
         return unserved_of_log(summary, view);
     }
-    let open = summary.open_loop.as_ref();
-    let backlog = open.and_then(|open| open.backlog).unwrap_or(0);
+    let backlog = backlog(summary);
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let missing = backlog
         .saturating_add(summary.events_unfinished)
