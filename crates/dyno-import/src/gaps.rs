@@ -84,12 +84,16 @@ pub(crate) fn gaps(
         "open_loop.backlog",
         "sysbench prints how many events are waiting with --report-interval only",
     );
-    if let Some(report) = &draft.report {
-        let none = "the statistics do not tell it";
-        let mean = report.avg_ms.or(report.sum_ms);
-        add(report.min_ms.is_none(), "service.min_ms", none);
-        add(mean.is_none(), "service.mean_ms", none);
-        add(report.max_ms.is_none(), "service.max_ms", none);
+    let report = draft.report.as_ref();
+    for (what, told) in [
+        ("service.min_ms", report.and_then(|report| report.min_ms)),
+        (
+            "service.mean_ms",
+            report.and_then(|report| report.avg_ms.or(report.sum_ms)),
+        ),
+        ("service.max_ms", report.and_then(|report| report.max_ms)),
+    ] {
+        add(told.is_none(), what, "there are no statistics that tell it");
     }
     of_intervals(draft, &mut add);
     gaps
