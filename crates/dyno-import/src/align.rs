@@ -71,12 +71,8 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
         for values in &log.collected.all {
             // All devices together would be counted twice beside each device.
             let doubled = disks_apart && values.name.starts_with("host.disk[all]");
-            if doubled
-                || run
-                    .series
-                    .iter()
-                    .any(|series| series.key.name == values.name)
-            {
+            let known = |series: &Series| series.key.name == values.name;
+            if doubled || run.series.iter().any(known) {
                 continue;
             }
             if let Some(series) = series(log, values, &times, window) {
@@ -106,20 +102,23 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
                 run.not_observed.push(gap(what, &why));
             }
         }
-        // Another log may have it.
-        let gaps = logs.iter().flat_map(|log| &log.gaps);
-        let unknown = |gap: &&NotObserved| {
-            let mut series = run.series.iter();
-            !series.any(|series| series.key.name.starts_with(&gap.what))
-        };
-        let gaps: Vec<NotObserved> = gaps.filter(unknown).cloned().collect();
-        run.not_observed.extend(gaps);
+        run.not_observed.extend(unknown(run, logs));
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
                     the run's are not, say how far local time is ahead of UTC (--utc-offset)"
             .to_owned();
         said.push((None, text));
     }
+}
+
+/// What the logs do not hold, but for what another of them does.
+fn unknown(run: &RunRecord, logs: &[HostLog]) -> Vec<NotObserved> {
+    let gaps = logs.iter().flat_map(|log| &log.gaps);
+    let unknown = |gap: &&NotObserved| {
+        let mut series = run.series.iter();
+        !series.any(|series| series.key.name.starts_with(&gap.what))
+    };
+    gaps.filter(unknown).cloned().collect()
 }
 
 /// When the run ended, by the last thing that it tells.

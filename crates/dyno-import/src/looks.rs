@@ -64,36 +64,11 @@ impl Looks {
         let lines = text::lines(head(text));
         let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();
         let any = |fits: &dyn Fn(&str) -> bool| lines.iter().any(|line| fits(line.trim()));
-        let sysbench = |line: &str| {
-            (line.starts_with("sysbench ") && line.contains('.'))
-                || line.starts_with("sysbench-tpcc")
-                || line == "Running the test with following options:"
-                || line == "Threads started!"
-                || line.starts_with("SQL statistics:")
-                || line.starts_with("OLTP test statistics:")
-                || line.starts_with("General statistics:")
-                || (line.starts_with('[') && line.contains("tps:"))
-        };
         let hammerdb = |line: &str| {
             line.contains("TEST RESULT : System achieved") || line.starts_with("HammerDB CLI")
         };
         let tproch = |line: &str| line.starts_with("Vuser ") && line.contains(":Executing Query ");
-        let fio_terse = |line: &str| {
-            let mut fields = line.split(';');
-            let version = fields
-                .next()
-                .is_some_and(|own| matches!(own, "2" | "3" | "4" | "5"));
-            version && fields.next().is_some_and(|own| own.starts_with("fio-"))
-        };
         let fio_normal = |line: &str| line.contains(": (groupid=") && line.contains("jobs=");
-        let dstat = |line: &str| {
-            let line = line.trim_start_matches(['"', '-']);
-            line.starts_with("Dstat ") && line.contains("CSV output")
-                || line.starts_with("pcp-dstat")
-                || line.starts_with("total-cpu-usage--")
-                || line.starts_with("total-usage--")
-                || line.starts_with("usr sys idl wai ")
-        };
         let pgbench = |line: &str| {
             line.starts_with("pgbench (")
                 || line.starts_with("transaction type: ")
@@ -103,35 +78,18 @@ impl Looks {
             let mut own = line.split_whitespace();
             first.iter().all(|word| own.next() == Some(*word))
         };
-        let columns = |line: &str, all: &[&str]| {
-            let own: Vec<&str> = line.split_whitespace().collect();
-            all.iter().all(|word| own.contains(word))
-        };
-        // Each of its tables may stand alone, below a time.
-        let sar = |line: &str| {
-            const HEADINGS: [&[&str]; 7] = [
-                &["DEV", "tps"],
-                &["proc/s", "cswch/s"],
-                &["bread/s", "bwrtn/s"],
-                &["kbmemfree", "kbmemused"],
-                &["runq-sz", "plist-sz"],
-                &["IFACE", "rxpck/s"],
-                &["pswpin/s", "pswpout/s"],
-            ];
-            HEADINGS.iter().any(|all| columns(line, all))
-        };
         let fio = head(text).contains("\"fio version\"");
         Some(match () {
             () if fio => Self::Fio,
-            () if any(&fio_terse) => Self::FioTerse,
+            () if any(&is_fio_terse) => Self::FioTerse,
             () if any(&fio_normal) => Self::FioNormal,
             () if any(&tproch) => Self::Tproch,
             () if any(&hammerdb) => Self::Hammerdb,
             () if any(&pgbench) => Self::Pgbench,
-            () if any(&sysbench) => Self::Sysbench,
+            () if any(&is_sysbench) => Self::Sysbench,
             () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
-            () if any(&dstat) => Self::Dstat,
+            () if any(&is_dstat) => Self::Dstat,
             () if any(&|line| columns(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
             () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
             () if any(&|line| {
@@ -143,13 +101,60 @@ impl Looks {
                 Self::Iostat
             }
             () if any(&|line| columns(line, &["CPU", "%user", "%system", "%idle"])) => Self::Sar,
-            () if any(&|line| sar(line)) => Self::Sar,
+            () if any(&is_table_of_sar) => Self::Sar,
             () if any(&|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")) => {
                 Self::Configuration
             }
             () => return None,
         })
     }
+}
+
+fn is_sysbench(line: &str) -> bool {
+    line.starts_with("sysbench ") && line.contains('.')
+        || line.starts_with("sysbench-tpcc")
+        || line == "Running the test with following options:"
+        || line == "Threads started!"
+        || line.starts_with("SQL statistics:")
+        || line.starts_with("OLTP test statistics:")
+        || line.starts_with("General statistics:")
+        || line.starts_with('[') && line.contains("tps:")
+}
+
+fn is_fio_terse(line: &str) -> bool {
+    let mut fields = line.split(';');
+    let version = fields.next();
+    version.is_some_and(|own| matches!(own, "2" | "3" | "4" | "5"))
+        && fields.next().is_some_and(|own| own.starts_with("fio-"))
+}
+
+fn is_dstat(line: &str) -> bool {
+    let line = line.trim_start_matches(['"', '-']);
+    line.starts_with("Dstat ") && line.contains("CSV output")
+        || line.starts_with("pcp-dstat")
+        || line.starts_with("total-cpu-usage--")
+        || line.starts_with("total-usage--")
+        || line.starts_with("usr sys idl wai ")
+}
+
+/// Each table of sar may come alone, below a time.
+fn is_table_of_sar(line: &str) -> bool {
+    const HEADINGS: [&[&str]; 7] = [
+        &["DEV", "tps"],
+        &["proc/s", "cswch/s"],
+        &["bread/s", "bwrtn/s"],
+        &["kbmemfree", "kbmemused"],
+        &["runq-sz", "plist-sz"],
+        &["IFACE", "rxpck/s"],
+        &["pswpin/s", "pswpout/s"],
+    ];
+    HEADINGS.iter().any(|all| columns(line, all))
+}
+
+/// Whether a line has all these words.
+fn columns(line: &str, all: &[&str]) -> bool {
+    let own: Vec<&str> = line.split_whitespace().collect();
+    all.iter().all(|word| own.contains(word))
 }
 
 /// The first lines.

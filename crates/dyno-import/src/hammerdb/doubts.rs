@@ -53,8 +53,8 @@ pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
     Some((first, format!("{} failed", failed.told(draft.users))))
 }
 
-/// Why the load was not the one that was to be: working users that had ended, as they should, before
-/// the test was over.
+/// Why the load was not the one that was asked for: working users that ended, without an error,
+/// before the test was over.
 pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     let early = |own: &Said| {
         matches!(own.stage, Stage::RampUp | Stage::Test)

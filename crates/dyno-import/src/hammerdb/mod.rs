@@ -76,7 +76,8 @@ pub(crate) fn read(
 }
 
 fn not_hammerdb(log: &Log<'_>) -> ImportError {
-    let advice = "give what HammerDB printed or logged of a TPROC-C run whose driver script is the timed one";
+    let advice = "give what HammerDB printed or logged of a TPROC-C run whose driver script is the \
+                  timed one";
     if Looks::of(log.text) == Some(Looks::Tproch) {
         let what = format!("this is {}, which is not read", Looks::Tproch);
         return crate::not_recognised(log, what, Looks::Tproch, advice);

@@ -161,11 +161,8 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     }
     if let Some(open) = &summary.open_loop {
         put("offered", open.offered_per_s, None);
-        let backlogs = [("backlog", open.backlog), ("backlog_max", open.backlog_max)];
-        for (name, events) in backlogs {
-            if let Some(events) = events {
-                put(name, events as f64, None);
-            }
+        for (name, events) in [("backlog", open.backlog), ("backlog_max", open.backlog_max)] {
+            put(name, events.map_or(f64::NAN, |events| events as f64), None);
         }
     }
     if let Some((limit, response)) = summary.latency_limit.zip(summary.response.as_ref()) {

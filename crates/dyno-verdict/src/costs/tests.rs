@@ -1,0 +1,113 @@
+//! What one event cost.
+
+use dyno_core::record::{Series, SeriesKey, SeriesKind};
+
+use super::*;
+use crate::samples::{self, Product, closed, series};
+
+/// What an event wrote while the kernel charged the server with so much, and by what.
+fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
+    let mut run = closed(&[1_000.0; 20], Product::Mysql);
+    let flat = |value: f64| [value; 20];
+    series(&mut run, "server.io.write_bytes", &flat(charged));
+    series(&mut run, "db.status.innodb_pages_written", &flat(50.0));
+    series(
+        &mut run,
+        "db.status.innodb_dblwr_pages_written",
+        &flat(50.0),
+    );
+    series(&mut run, "db.status.innodb_os_log_written", &flat(1e6));
+    samples::setting(&mut run, "log_bin", "OFF");
+    // The restore's write-back is among what the disks wrote.
+    series(&mut run, "host.disk[vda].write_bytes", &flat(charged));
+    change(&mut run);
+    let costs = costs(&run);
+    let cost = costs.iter().find(|one| one.name == "written by the server");
+    let cost = cost.unwrap();
+    (cost.value.unwrap().round(), cost.source.clone())
+}
+
+#[test]
+fn the_servers_own_counters_tell_what_it_wrote_next_to_a_restore() {
+    let own = "the server's counters of pages and logs written".to_owned();
+    // 100 pages of 16 KiB and 1 MB of log for 1,000 events.
+    assert_eq!(written(1e8, |_| {}), (3.0, own));
+    let kernel = "server.io.write_bytes".to_owned();
+    assert_eq!(written(4e6, |_| {}), (4.0, kernel.clone()));
+    // Many small writes of the log: each is charged as a whole page.
+    let small = |run: &mut RunRecord| {
+        series(run, "db.status.innodb_log_writes", &[900.0; 20]);
+    };
+    assert_eq!(written(8e6, small), (8.0, kernel.clone()));
+    // A binary log of which nobody knows how much was written.
+    let binlog = |run: &mut RunRecord| samples::setting(run, "log_bin", "ON");
+    assert_eq!(written(1e8, binlog), (98.0, kernel));
+}
+
+#[test]
+fn what_one_of_several_nodes_counted_is_no_cost_of_all_their_work() {
+    let mut run = crate::samples::good();
+    let cost = |run: &RunRecord, name: &str| {
+        let all = costs(run);
+        all.into_iter().find(|cost| cost.name == name).unwrap()
+    };
+    assert!(cost(&run, "server CPU").value.is_some());
+    assert!(cost(&run, "page requests").value.is_some());
+    let summary = run.summary.as_mut().unwrap();
+    summary.endpoints.push(dyno_core::summary::EndpointSummary {
+        name: "127.0.0.1:3307".to_owned(),
+        ..summary.endpoints[0].clone()
+    });
+    for name in [
+        "server CPU",
+        "read by the server",
+        "page requests",
+        "redo log",
+    ] {
+        let left_out = cost(&run, name);
+        assert_eq!(left_out.value, None, "{name}");
+        assert!(left_out.source.starts_with(LEFT_OUT), "{left_out:?}");
+        assert!(left_out.source.contains("2 endpoints"), "{left_out:?}");
+    }
+    // What the client and its host used is known of all.
+    assert!(cost(&run, "client CPU").value.is_some());
+    assert!(cost(&run, "received from the server").value.is_some());
+}
+
+#[test]
+fn each_counted_cost_is_in_the_table_of_counters() {
+    for (name, series) in MYSQL.iter().chain(POSTGRES) {
+        assert!(counters::of(series).is_some(), "{name}: {series}");
+    }
+}
+
+#[test]
+fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
+    let rates = [
+        1_000.0, 1_000.0, 1_000.0, 0.0, 0.0, 1_000.0, 1_000.0, 1_000.0,
+    ];
+    let mut run = closed(&rates, Product::Mysql);
+    for name in ["voluntary", "involuntary"] {
+        let name = format!("server.context_switches.{name}");
+        run.series.retain(|series| series.key.name != name);
+        run.series.push(Series {
+            key: SeriesKey {
+                name,
+                unit: "count/s".to_owned(),
+                source: "/proc/PID/task/TID/status".to_owned(),
+            },
+            kind: SeriesKind::Rate,
+            points: vec![(4.99, 600.0)],
+        });
+    }
+    let costs = costs(&run);
+    let switches = costs
+        .iter()
+        .find(|cost| cost.name == "server context switches");
+    let switches = switches
+        .map(|cost| cost.value.ok_or(&cost.source))
+        .unwrap()
+        .unwrap();
+    // 1,200 a second over five, in three of which 1,000 events ended.
+    assert!((switches - 2.0).abs() < 0.1, "{switches}");
+}
