@@ -92,7 +92,7 @@ mod tests {
                         kernel: 6.1
 
         Tables
-          table         sbtest1..sbtest4: InnoDB, 0 indexes, no primary key, never
+          table         sbtest1..sbtest4: InnoDB, 0 indexes, no primary key, not
                         analysed, SHA-256 0123456789ab…
                         CREATE TABLE `sbtest1` (
                         `id` int
