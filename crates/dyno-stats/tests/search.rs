@@ -256,7 +256,9 @@ proptest! {
             _ => Ending::Floor,
         };
         prop_assert_eq!(found.ending, Some(expected));
-        let trials = case.goal.confirm.as_ref().map_or(0, |confirm| confirm.trials / 2 + 1);
+        let trials = case.goal.confirm.as_ref().map_or(0, |confirm| {
+            confirm.trials - confirm.trials / 5
+        });
         prop_assert!(found.trials_for(Purpose::Confirm) <= trials);
     }
 }

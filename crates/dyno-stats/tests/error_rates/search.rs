@@ -65,8 +65,8 @@ fn a_search_takes_some_forty_trials() {
     }
 }
 
-/// Ten further trials bear what seven votes bear: of a thousand searches all are confirmed, and one
-/// in four, with spikes or without, a width or more below what was voted.
+/// Eight of ten further trials bear noise and spikes: a thousand searches are all confirmed, six in
+/// ten of them a width or more below what was voted.
 #[test]
 fn a_confirmation_bears_noise_and_spikes() {
     let even = Server {
@@ -80,7 +80,7 @@ fn a_confirmation_bears_noise_and_spikes() {
         let found = searches(1_000, server, &Goal::new(0.01));
         assert_eq!(found.iter().filter(confirmed).count(), 1_000);
         let moved = found.iter().filter(moved).count();
-        assert!((120..320).contains(&moved), "{server:?}: {moved}");
+        assert!((480..760).contains(&moved), "{server:?}: {moved}");
         // Down, never up.
         let lowered = |found: &Found| load(found.lower) <= load(found.voted.0);
         assert!(found.iter().all(lowered));
@@ -100,7 +100,9 @@ fn a_load_above_the_limit_is_not_confirmed() {
         let trials = goal.confirm.as_ref().unwrap().trials;
         let keeps = |source: &mut Source| NOISY.loss_ratio(source, share * KNEE) <= goal.loss_ratio;
         let kept = |source: &mut Source| (0..trials).filter(|_| keeps(source)).count();
-        (0..1_000).filter(|_| 2 * kept(source) > trials).count()
+        (0..1_000)
+            .filter(|_| 5 * (trials - kept(source)) <= trials)
+            .count()
     };
     assert!(confirmations(&mut source, 0.97) > 950);
     assert!(confirmations(&mut source, 1.03) < 20);
