@@ -96,6 +96,21 @@ pub(crate) fn plain(number: f64) -> String {
     number.to_string()
 }
 
+/// An offered rate as it was asked for: `100/s`, and below one a second `100/h` or `30/min` where
+/// that is a whole number.
+pub(crate) fn offered(per_second: f64) -> String {
+    let whole = |per: f64| {
+        let rate = per_second * per;
+        ((rate - rate.round()).abs() < 1e-9 * rate).then(|| rate.round())
+    };
+    let fits = |(per, unit): (f64, &str)| Some(format!("{}/{unit}", plain(whole(per)?)));
+    match per_second < 1.0 {
+        true => [(60.0, "min"), (3600.0, "h")].into_iter().find_map(fits),
+        false => None,
+    }
+    .unwrap_or_else(|| format!("{}/s", plain(per_second)))
+}
+
 /// A share in whole percent, with one decimal below ten.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -135,6 +150,13 @@ mod tests {
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_000), "1,000");
         assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn offered_rates_have_the_unit_in_which_they_are_whole() {
+        let shown = [1500.5, 1.0, 0.5, 100.0 / 3600.0, 7.0 / 3600.0, 0.123_456].map(offered);
+        let expected = ["1500.5/s", "1/s", "30/min", "100/h", "7/h", "0.123456/s"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
 use super::{agents, latency, operations, parts, reported, roles, sections, statements, verdict};
-use crate::number::{self, length, percent, plain, rate, thousands};
+use crate::number::{self, length, offered, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
 /// Lines that one finding, limit or warning may take; all of it is in the full text.
@@ -99,7 +99,7 @@ fn title(run: &RunSummary) -> String {
             };
             parts.push(match drive.rate_schedule() {
                 Some(schedule) => format!("{} {arrivals}", schedule.short()),
-                None => format!("{}/s {arrivals}", plain(open.per_second)),
+                None => format!("{} {arrivals}", offered(open.per_second)),
             });
         }
         match drive.time.map(|time| time.as_secs_f64()) {

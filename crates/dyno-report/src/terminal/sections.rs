@@ -12,7 +12,7 @@ use super::look::{Ink, columns, wrap};
 use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
 use super::words::EventWord;
-use crate::number::{bytes, latency, length, percent, plain, rate, thousands};
+use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
 
 /// Codes of errors that are listed; the rest is summed up.
 const ERROR_CODES_MAX: usize = 10;
@@ -90,7 +90,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
             };
             let at = match drive.rate_schedule() {
                 Some(schedule) => schedule.short(),
-                None => format!("{} /s", plain(open.per_second)),
+                None => offered(open.per_second),
             };
             load += &match drive.shard.as_ref().filter(|shard| shard.of > 1) {
                 None => format!("open loop, {arrivals} arrivals at {at}"),

@@ -13,7 +13,7 @@ use crate::check::{Check, Made, Threshold};
 use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
-use trend::{Change, Trend};
+use trend::{Change, Trend, shown};
 
 pub(super) const WARM_UP: Check = Check {
     number: 23,
@@ -305,9 +305,9 @@ fn steady_state(view: &View) -> Made {
     let advice = causes::advice(&causes, advice);
     Made::of(outcome, evidence, &advice)
         .naming(causes)
-        .with("drift", rate.drift, "percent of the mean")
-        .with("drift, low", rate.sure.low, "percent of the mean")
-        .with("drift, high", rate.sure.high, "percent of the mean")
+        .with("drift", shown(rate.drift), "percent of the mean")
+        .with("drift, low", shown(rate.sure.low), "percent of the mean")
+        .with("drift, high", shown(rate.sure.high), "percent of the mean")
         .with("Kendall's tau", rate.tau, "ratio")
         .with_some(
             "largest change of level",

@@ -80,7 +80,7 @@ impl Trend {
 }
 
 /// A rate that falls to nothing in a straight line drifts by 200 % of its mean, and none by more.
-fn shown(percent: f64) -> f64 {
+pub(super) fn shown(percent: f64) -> f64 {
     percent.clamp(-200.0, 200.0)
 }
 
