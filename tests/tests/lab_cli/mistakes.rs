@@ -70,7 +70,7 @@ fn what_cannot_be_run_is_told_with_its_place() {
         (
             "levels = [0, 1]",
             "levels = [0, { name = 'x', command = 'date > {ot}/x' }]",
-            "x.toml:17:49: nothing replaces '{ot}'; there are {out}, {port}, {interface}",
+            "x.toml:17:46: nothing replaces '{ot}'; there are {out}, {port}, {interface}",
         ),
         (
             "levels = [0, 1]",
