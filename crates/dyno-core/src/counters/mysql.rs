@@ -28,8 +28,8 @@ const fn status(series: &'static str, source: &'static str) -> Counter {
 /// What Galera averages since the last reset.
 const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
     status(series, source).mean().reset(FlushStatus).note(
-        "no series, since it says nothing of a run. Galera replicates `FLUSH STATUS`: that of any \
-         node resets it on all",
+        "not recorded: it does not describe a run. Galera replicates `FLUSH STATUS`, so running it \
+         on any node resets the value on all nodes",
     )
 }
 
@@ -38,62 +38,67 @@ pub(super) const COUNTERS: &[Counter] = &[
         .counts(Statement)
         .also(&[Connections])
         .note(
-            "what clients send: COM_QUIT counts, so that each connection is one more; statements \
-             within procedures, COM_STMT_PREPARE and COM_STMT_CLOSE do not",
+            "what clients send. COM_QUIT counts, so each connection adds one; statements within \
+             procedures, COM_STMT_PREPARE and COM_STMT_CLOSE do not count",
         ),
     status("db.status.queries", "Queries")
         .counts(Statement)
         .also(&[Connections])
-        .note("as Questions, with statements within procedures"),
+        .note("as Questions, plus statements within procedures"),
     status("db.status.com_stmt_execute", "Com_stmt_execute")
         .counts(Statement)
         .note(
-            "executions of prepared statements, which count as their kind (`Com_select`) and as a \
-             question too. MySQL's digests have them apart from text (`EXECUTE …`), MariaDB's \
-             have none of those that a driver executes",
+            "executions of prepared statements, which also count as their kind (`Com_select`) and \
+             as a question. MySQL's digests list them separately from text statements (`EXECUTE \
+             …`); MariaDB's digests omit those that a driver executes",
         ),
     status("db.status.com_commit", "Com_commit")
         .counts(Statement)
-        .note("statements COMMIT: what autocommit commits does not count"),
+        .note("COMMIT statements; autocommits do not count"),
     status("db.status.com_rollback", "Com_rollback")
         .counts(Statement)
-        .note("statements ROLLBACK: what a lost session rolls back does not count"),
+        .note("ROLLBACK statements; the rollback of a lost session does not count"),
     status("db.status.com_*", "Com_…")
         .counts(Statement)
-        .note("statements of that kind, failed ones included, whatever they changed"),
+        .note("statements of that kind, including failed ones, whatever they changed"),
     status("db.status.handler_commit", "Handler_commit")
         .counts(Engine)
         .note(
-            "each statement that used a transactional engine counts, reads too, and the COMMIT \
-             once more; with the binary log on, what is written to it counts for that as well: \
-             an UPDATE with autocommit is 2",
+            "each statement that used a transactional engine counts, including reads, and the \
+             COMMIT counts once more. With the binary log on, a write to it counts as well: an \
+             UPDATE with autocommit is 2",
         ),
     status("db.status.handler_prepare", "Handler_prepare")
         .counts(Engine)
         .note("both phases of a commit with the binary log: 2 for an UPDATE with autocommit"),
     status("db.status.handler_read_rnd_next", "Handler_read_rnd_next")
         .counts(Row)
-        .note("reads of the next row of a scan, those of tables that the server makes included"),
+        .note(
+            "reads of the next row of a scan, including scans of tables that the server creates \
+             itself",
+        ),
     status("db.status.handler_read_*", "Handler_read_…")
         .counts(Descent)
         .note(
-            "`_key`, `_first` and `_last` are descents of an index; `_next` and `_prev` are rows \
-             read after one. FULLTEXT searches, and counts that MySQL's InnoDB makes by itself, \
-             move none of them",
+            "`_key`, `_first` and `_last` are index descents; `_next` and `_prev` are rows read \
+             after a descent. FULLTEXT searches, and COUNT inside MySQL's InnoDB, change none of \
+             them",
         ),
     status("db.status.binlog_commits", "Binlog_commits")
         .counts(Commit)
         .note(
-            "with `binlog_format` MIXED or STATEMENT an UPDATE or DELETE of no row is one as \
-             well, which ROW does not write",
+            "with `binlog_format` MIXED or STATEMENT, an UPDATE or DELETE that matches no row \
+             counts as well; ROW does not write it",
         )
         .only(MARIADB),
     status("db.status.binlog_cache_*", "Binlog_cache_…")
         .counts(Transaction)
-        .note("transactions that the cache of the binary log held, or wrote to disk (`_disk_use`)"),
+        .note(
+            "transactions that used the binary log cache, or that it wrote to disk (`_disk_use`)",
+        ),
     status("db.status.connections", "Connections")
         .counts(Connection)
-        .note("attempts, refused ones included"),
+        .note("attempts, including refused ones"),
     status("db.status.aborted_clients", "Aborted_clients").counts(Connection),
     status("db.status.aborted_connects", "Aborted_connects").counts(Connection),
     status("db.status.connection_errors_*", "Connection_errors_…").counts(Connection),
@@ -101,23 +106,26 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.threads_connected", "Threads_connected").state(Session, "count"),
     status("db.status.threads_running", "Threads_running")
         .state(Session, "count")
-        .note("the one that asks is one of them"),
+        .note("includes the session that asks"),
     status("db.status.threads_cached", "Threads_cached").state(Session, "count"),
     status("db.status.max_used_connections", "Max_used_connections")
         .state(Connection, "count")
         .reset(FlushStatus)
-        .note("the most at a time since then"),
+        .note("the maximum since the last reset"),
     status("db.status.prepared_stmt_count", "Prepared_stmt_count").state(Statement, "count"),
     status("db.status.slow_queries", "Slow_queries")
         .counts(Statement)
         .note(
-            "longer than `long_query_time`. A wait for a row lock is in the slow log's `Lock_time` \
-             on MySQL and not on MariaDB",
+            "longer than `long_query_time`. The slow log's `Lock_time` includes row lock waits on \
+             MySQL but not on MariaDB",
         ),
     status("db.status.bytes_received", "Bytes_received").counts(Byte),
     status("db.status.bytes_sent", "Bytes_sent")
         .counts(Byte)
-        .note("MySQL 9.7 starts at an arbitrary number of some 10^14: only differences count"),
+        .note(
+            "MySQL 9.7 starts at an arbitrary value of about 10^14, so only differences are \
+             meaningful",
+        ),
     status("db.status.created_tmp_*", "Created_tmp_…").counts(Table),
     status("db.status.sort_merge_passes", "Sort_merge_passes"),
     status("db.status.opened_tables", "Opened_tables").counts(Table),
@@ -129,7 +137,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.table_open_cache_*", "Table_open_cache_…").counts(Table),
     status("db.status.qcache_hits", "Qcache_hits")
         .counts(Statement)
-        .note("answers of the query cache, which are no `Com_select`")
+        .note("answers from the query cache, which `Com_select` does not count")
         .only(MARIADB),
     status("db.status.memory_used", "Memory_used")
         .state(Byte, "bytes")
@@ -139,22 +147,22 @@ pub(super) const COUNTERS: &[Counter] = &[
         .only(MYSQL),
     status("db.status.busy_time", "Busy_time")
         .seconds(1.0)
-        .note("of all threads; 0 without `userstat`")
+        .note("summed over all threads; 0 without `userstat`")
         .only(MARIADB),
     status("db.status.cpu_time", "Cpu_time")
         .seconds(1.0)
-        .note("of all threads; 0 without `userstat`")
+        .note("summed over all threads; 0 without `userstat`")
         .only(MARIADB),
     status("db.status.query_time", "Query_time")
         .seconds(1.0)
-        .note("of all statements together")
+        .note("summed over all statements")
         .only(MARIADB),
     status("db.status.innodb_row_lock_waits", "Innodb_row_lock_waits")
         .counts(Wait)
-        .note("tables' locks and metadata locks do not count"),
+        .note("table locks and metadata locks do not count"),
     status("db.status.innodb_row_lock_time", "Innodb_row_lock_time")
         .seconds(MS)
-        .note("milliseconds, of all sessions that wait; a wait counts when it ends"),
+        .note("milliseconds, summed over all waiting sessions; a wait counts when it ends"),
     status(
         "db.status.innodb_row_lock_time_avg",
         "Innodb_row_lock_time_avg",
@@ -173,13 +181,13 @@ pub(super) const COUNTERS: &[Counter] = &[
         "Innodb_buffer_pool_read_requests",
     )
     .counts(Block)
-    .note("requests for a page, found or not: several for each row that is looked up"),
+    .note("requests for a page, found or not; several per row lookup"),
     status(
         "db.status.innodb_buffer_pool_reads",
         "Innodb_buffer_pool_reads",
     )
     .counts(Block)
-    .note("pages that a request had to read; those read ahead do not count"),
+    .note("pages that a request had to read; read-ahead does not count"),
     status(
         "db.status.innodb_buffer_pool_wait_free",
         "Innodb_buffer_pool_wait_free",
@@ -212,14 +220,14 @@ pub(super) const COUNTERS: &[Counter] = &[
     .state(Byte, "bytes"),
     status("db.status.innodb_pages_*", "Innodb_pages_…")
         .counts(Block)
-        .note("`_read` includes those read ahead; `_written` leaves the doublewrite buffer out"),
+        .note("`_read` includes read-ahead; `_written` excludes the doublewrite buffer"),
     status("db.status.innodb_data_read", "Innodb_data_read").counts(Byte),
     status("db.status.innodb_data_written", "Innodb_data_written")
         .counts(Byte)
         .note("without the redo log on MariaDB"),
     status("db.status.innodb_data_fsyncs", "Innodb_data_fsyncs")
         .counts(Sync)
-        .note("of all files of InnoDB: those of the redo log are most of them"),
+        .note("of all InnoDB files; most are redo log syncs"),
     status("db.status.innodb_os_log_written", "Innodb_os_log_written")
         .counts(Byte)
         .note("of the redo log; MySQL counts whole blocks of 512 bytes"),
@@ -256,7 +264,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.innodb_log_waits", "Innodb_log_waits").counts(Wait),
     status("db.status.innodb_rows_*", "Innodb_rows_…")
         .counts(Row)
-        .note("`_read` are rows that InnoDB returned to the server, not to the client")
+        .note("`_read` counts rows that InnoDB returned to the server, not to the client")
         .only(BEFORE_MARIADB_10_6),
     status("db.status.innodb_checkpoint_age", "Innodb_checkpoint_age")
         .state(Byte, "bytes")
@@ -278,7 +286,7 @@ pub(super) const COUNTERS: &[Counter] = &[
         "wsrep_flow_control_paused_ns",
     )
     .seconds(NS)
-    .note("how long Galera's flow control held this node's writes, whichever node asked for it"),
+    .note("how long Galera's flow control paused this node's writes, whichever node requested it"),
     galera_mean(
         "db.status.wsrep_flow_control_paused",
         "wsrep_flow_control_paused",
@@ -307,20 +315,20 @@ pub(super) const COUNTERS: &[Counter] = &[
         "wsrep_flow_control_sent",
     )
     .reset(FlushStatus)
-    .note("requests of this node that the others pause"),
+    .note("pause requests that this node sent to the others"),
     status(
         "db.status.wsrep_flow_control_recv",
         "wsrep_flow_control_recv",
     )
     .reset(FlushStatus)
-    .note("such requests of all nodes, its own included"),
+    .note("pause requests of all nodes, including its own"),
     status("db.status.wsrep_causal_reads", "wsrep_causal_reads").counts(Statement),
     status("db.status.wsrep_last_committed", "wsrep_last_committed")
         .counts(Transaction)
-        .note("the number of the cluster's last transaction: all nodes' count"),
+        .note("the sequence number of the cluster's last transaction, counted over all nodes"),
     status("db.status.wsrep_local_commits", "wsrep_local_commits")
         .counts(Transaction)
-        .note("this node's own"),
+        .note("only this node's"),
     status(
         "db.status.wsrep_local_cert_failures",
         "wsrep_local_cert_failures",
@@ -390,7 +398,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     ),
     innodb("db.innodb.history_list_length", "trx_rseg_history_len")
         .state(Transaction, "count")
-        .note("undo logs that purge has not removed"),
+        .note("undo logs not yet purged"),
     innodb(
         "db.innodb.buffer_pool_read_requests",
         "buffer_pool_read_requests",
@@ -427,7 +435,7 @@ const fn time_sum(series: &'static str, source: &'static str) -> Counter {
 const fn semi_sync(series: &'static str, source: &'static str) -> Counter {
     status(series, source)
         .seconds(US)
-        .note("microseconds that commits waited for a replica, of all sessions")
+        .note("microseconds that commits waited for a replica, summed over all sessions")
 }
 
 /// A metric of `information_schema.INNODB_METRICS`.

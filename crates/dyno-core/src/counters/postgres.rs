@@ -33,14 +33,14 @@ const fn requests(series: &'static str, source: &'static str) -> Counter {
     count(series, source)
         .counts(Operation)
         .only(SINCE_18)
-        .note("several blocks may be one request; the WAL's rows are left out")
+        .note("one request may cover several blocks; excludes the WAL's rows")
 }
 
 const fn io_bytes(series: &'static str, source: &'static str) -> Counter {
     count(series, source)
         .counts(Byte)
         .only(SINCE_16)
-        .note("before 18 blocks by `op_bytes`; the WAL's rows of 18 are left out")
+        .note("before 18, blocks times `op_bytes`; from 18 on, excludes the WAL's rows")
 }
 
 pub(super) const COUNTERS: &[Counter] = &[
@@ -48,30 +48,29 @@ pub(super) const COUNTERS: &[Counter] = &[
         .counts(Transaction)
         .also(&[Connections])
         .note(
-            "a statement without BEGIN is one, reads too; so is what a connection asks when it \
-             begins",
+            "a statement without BEGIN is one, including reads; so are a connection's first queries",
         ),
     count(
         "db.database.xact_rollback",
         "pg_stat_database.xact_rollback",
     )
     .counts(Transaction)
-    .note("a failed transaction that ends with COMMIT is one"),
+    .note("includes failed transactions that end with COMMIT"),
     count("db.database.blks_read", "pg_stat_database.blks_read")
         .counts(Block)
-        .note("not found in shared buffers: the kernel's cache may have had them"),
+        .note("not found in shared buffers; may come from the kernel's page cache"),
     count("db.database.blks_hit", "pg_stat_database.blks_hit")
         .counts(Block)
-        .note("a block counts each time it is looked at"),
+        .note("a block counts each time it is accessed"),
     count("db.database.tup_returned", "pg_stat_database.tup_returned")
         .counts(Row)
-        .note("live rows that scans of tables read, and entries that scans of indexes returned"),
+        .note("live rows read by table scans, and entries returned by index scans"),
     count("db.database.tup_fetched", "pg_stat_database.tup_fetched")
         .counts(Row)
-        .note("live rows that indexes led to"),
+        .note("live rows fetched through indexes"),
     count("db.database.tup_*", "pg_stat_database.tup_…")
         .counts(Row)
-        .note("those of transactions that were rolled back included"),
+        .note("including rows of transactions that were rolled back"),
     count("db.database.conflicts", "pg_stat_database.conflicts"),
     count("db.database.temp_files", "pg_stat_database.temp_files"),
     count("db.database.temp_bytes", "pg_stat_database.temp_bytes").counts(Byte),
@@ -89,7 +88,7 @@ pub(super) const COUNTERS: &[Counter] = &[
         "pg_stat_activity.wait_event_type; MySQL: the list of sessions",
     )
     .state(Session, "count")
-    .note("sessions at work, by what they wait for or do"),
+    .note("active sessions, by wait type or state"),
     count("db.locks.*", "pg_locks").state(Lock, "count"),
     count("db.oldest_xmin.age", "pg_stat_activity.backend_xmin").state(Transaction, "count"),
     count("db.tables.live_tuples", "pg_stat_user_tables.n_live_tup").state(Row, "count"),
@@ -102,8 +101,8 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.tables.scans", "pg_stat_user_tables.seq_scan + idx_scan")
         .counts(Descent)
         .note(
-            "not statements: an index scan counts for each row of an outer table, and before 17 \
-             for each value of an IN list; each parallel worker's scan counts; TABLESAMPLE and \
+            "not statements: an index scan counts once per row of an outer table, and before 17 \
+             once per value of an IN list. Each parallel worker's scan counts; TABLESAMPLE and \
              `ctid =` do not",
         ),
     count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read").counts(Row),
@@ -112,10 +111,10 @@ pub(super) const COUNTERS: &[Counter] = &[
         "pg_stat_bgwriter.checkpoints_timed",
     )
     .only(BEFORE_17)
-    .note("skipped ones included, on a server that wrote nothing"),
+    .note("including skipped checkpoints, on a server that wrote nothing"),
     count("db.checkpointer.timed", "pg_stat_checkpointer.num_timed")
         .only(&[Span::since(Postgres, (17, 0))])
-        .note("skipped ones included; `num_done` of 18 has those that were made"),
+        .note("including skipped checkpoints; `num_done` of 18 counts completed ones"),
     count(
         "db.checkpointer.requested",
         "pg_stat_checkpointer.num_requested, checkpoints_req",
@@ -130,7 +129,7 @@ pub(super) const COUNTERS: &[Counter] = &[
         "pg_stat_checkpointer.write_time",
     )
     .seconds(DIVIDED)
-    .note("its pauses between writes included"),
+    .note("including pauses between writes"),
     count(
         "db.checkpointer.sync_time",
         "pg_stat_checkpointer.sync_time",
@@ -140,14 +139,14 @@ pub(super) const COUNTERS: &[Counter] = &[
         "db.bgwriter.maxwritten_clean",
         "pg_stat_bgwriter.maxwritten_clean",
     )
-    .note("rounds that ended at `bgwriter_lru_maxpages`"),
+    .note("rounds that stopped at `bgwriter_lru_maxpages`"),
     count(
         "db.bgwriter.buffers_backend*",
         "pg_stat_bgwriter.buffers_backend, _fsync",
     )
     .counts(Block)
     .only(BEFORE_17)
-    .note("pages that sessions wrote themselves, and extended files by"),
+    .note("pages that sessions wrote themselves or added to files"),
     count("db.bgwriter.buffers_*", "pg_stat_bgwriter.buffers_…").counts(Block),
     count("db.wal.records", "pg_stat_wal.wal_records")
         .counts(LogRecord)
@@ -158,7 +157,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.wal.bytes", "pg_stat_wal.wal_bytes")
         .counts(Byte)
         .only(SINCE_14)
-        .note("generated, not written: whole pages are written"),
+        .note("generated, not written; the server writes whole pages"),
     count("db.wal.buffers_full", "pg_stat_wal.wal_buffers_full")
         .counts(Wait)
         .only(SINCE_14),
@@ -198,16 +197,16 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.io.fsyncs", "pg_stat_io.fsyncs")
         .counts(Sync)
         .only(SINCE_16)
-        .note("of tables and indexes; the WAL's of 18 are left out"),
+        .note("of tables and indexes; from 18 on, excludes the WAL's"),
     count("pg_stat_io", "pg_stat_io as the server has it")
         .counts(Operation)
         .also(&[Wal])
         .only(SINCE_18)
-        .note("has rows of the WAL; counts requests, whose bytes are columns of their own"),
+        .note("includes rows of the WAL; counts requests, with bytes in separate columns"),
     count("pg_stat_io", "pg_stat_io as the server has it")
         .counts(Block)
         .only(BLOCKS)
-        .note("has none of the WAL; each read, write or extend is of one block"),
+        .note("excludes the WAL; each read, write or extend covers one block"),
     count(
         "db.replication.lag",
         "pg_last_xact_replay_timestamp(), replay_lag; Seconds_Behind_Source",
