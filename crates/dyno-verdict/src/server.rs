@@ -84,15 +84,15 @@ const CUT_S: Threshold = Threshold {
     name: "time in which all connections ended",
     value: 3.0,
     unit: "s",
-    why: "a fail-over, a proxy or an administrator ends all connections within seconds; what drops \
-          one now and then takes longer",
+    why: "a fail-over, a proxy or an administrator ends all connections within seconds; occasional \
+          drops of single connections take longer",
 };
 const CONNECTIONS: Threshold = Threshold {
     name: "connections made",
     value: 10.0,
     unit: "per 100 events",
     why: "a connection costs the server and the client more than the statements of most events; \
-          then it is what is measured",
+          the run then measures connections",
 };
 
 /// An uptime that grew by the length of the measurement but for this spans it: servers tell whole

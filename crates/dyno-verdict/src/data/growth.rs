@@ -35,20 +35,20 @@ const HISTORY: Threshold = Threshold {
     name: "growth of the history list",
     value: 10_000.0,
     unit: "transactions",
-    why: "a purge that keeps up with 12,000 updates per second leaves 6,000 at most; what it has \
-          yet to do is work of the run, and reads pass by the old versions",
+    why: "a purge that keeps up with 12,000 updates per second leaves at most 6,000; the remaining \
+          purge work belongs to the run, and reads must skip the old versions",
 };
 const MEMORY: Threshold = Threshold {
     name: "growth of the server's memory",
     value: 10.0,
     unit: "percent",
-    why: "ten such runs double it",
+    why: "ten such runs double the memory",
 };
 const MEMORY_MIB: Threshold = Threshold {
     name: "growth of the server's memory in bytes",
     value: 128.0,
     unit: "MiB",
-    why: "buffers of sessions and plans are made when they are first used",
+    why: "session buffers and plans are allocated on first use",
 };
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

@@ -11,7 +11,7 @@ use crate::view::View;
 pub(super) const STATISTICS: Check = Check {
     number: 21,
     name: "statistics",
-    title: "Whole tables that are scanned, for want of an index or of the optimiser's statistics",
+    title: "Full table scans for lack of an index or of optimiser statistics",
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
            while a table that the run used has no index or is not analysed, or {1} rows and {2} \
            times as many as they return or change. Tables without an index, those not analysed \

@@ -13,15 +13,15 @@ pub(super) const ACTIVE: Threshold = Threshold {
     name: "others' sessions that execute statements",
     value: 0.5,
     unit: "sessions on average",
-    why: "what monitoring asks takes milliseconds a second; one session that is busy half of the \
-          time is a load by itself, or a long statement",
+    why: "monitoring queries take milliseconds per second; a session that is busy half of the time \
+          is a load by itself, or a long statement",
 };
 pub(super) const SHORT: Threshold = Threshold {
     name: "connections that are not the run's",
     value: 3.0,
     unit: "count",
-    why: "the list of sessions is read every few seconds and misses those that end sooner; an \
-          observer that connects again is one",
+    why: "the list of sessions is read every few seconds and misses shorter sessions; a \
+          reconnecting observer is one connection",
 };
 
 /// A script that makes connections makes one in so many events, or more: fewer are others'.

@@ -14,12 +14,12 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     name: "server-counters",
     title: "The server's own counters of statements or transactions against the client's",
     rule: "Doubt if the server counts {0} % and {1} per second less than the client, and has not \
-           counted as many by the end of the run either; or so much more than the client's \
-           statements, those that failed and the server's count of connections explain; or if \
-           {3} sessions of others, or of PostgreSQL's autovacuum, or more were at work on average; \
-           or if the server counts {4} connections or more that are not the run's. Then it says \
-           whose other sessions the server listed. Needs {2} s, and 3 looks at the list of \
-           sessions.",
+           counted as many by the end of the run either; or that much more than the client's \
+           statements, failed statements and the server's connection count explain; or if {3} \
+           sessions of others, or of PostgreSQL's autovacuum, or more were at work on average; or \
+           if the server counts {4} connections or more that are not the run's. The finding then \
+           names the owners of the other sessions that the server listed. Needs {2} s, and 3 looks \
+           at the list of sessions.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,

@@ -95,7 +95,7 @@ const UNTIMED: Threshold = Threshold {
     name: "transactions without a time",
     value: 1.0,
     unit: "percent",
-    why: "the 99th percentile of the others is that of another share of all",
+    why: "then the 99th percentile of the rest is a different percentile of all transactions",
 };
 const DEADLOCKS: Threshold = Threshold {
     name: "deadlocks",

@@ -32,13 +32,13 @@ pub(super) const DURABILITY: Check = Check {
     name: "durability",
     title: "What a commit promises: flush, binary log, doublewrite, full-page writes, the tables' \
             engines, the file system; and whether there were commits",
-    rule: "Always said, with its class; doubt if a crash may leave a damaged database (fsync off, \
-           doublewrite, full-page writes or MySQL's redo log off, a flush method without syncs, a \
-           library that ignores syncs, or {1} times as many syncs of the log as writes of all \
-           disks, SQLite without syncs or journal, tables of an engine without a log, a log, a \
+    rule: "Always reported, with its class; doubt if a crash may leave a damaged database (fsync \
+           off, doublewrite, full-page writes or MySQL's redo log off, a flush method without \
+           syncs, a library that ignores syncs, or {1} times as many syncs of the log as writes of \
+           all disks, SQLite without syncs or journal, tables of an engine without a log, a log, a \
            tablespace or a table's directory on tmpfs or ramfs), if it empties tables (UNLOGGED, \
-           MEMORY, temporary tables alone, data on tmpfs or ramfs), or if what was written was not \
-           committed: next to no COMMIT with autocommit off, or with transactions open at the end, \
+           MEMORY, temporary tables alone, data on tmpfs or ramfs), or if the writes were not \
+           committed: almost no COMMIT with autocommit off, or with transactions open at the end, \
            or no changed rows with these on PostgreSQL, {0} % of the transactions rolled back as a \
            whole or to a savepoint, or a file of SQLite's that did not change.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],

@@ -11,12 +11,12 @@ pub(super) const LOGS: Check = Check {
     number: 37,
     name: "statement-logs",
     title: "Logs that the server writes every statement to",
-    rule: "Doubt if settings have the server write {0} % of the statements or more, or of those \
-           that change something, into a log: the general log, the log of slow statements (as \
-           its counter says, where that is observed), an audit log, PostgreSQL's log_statement, \
-           log_duration, log_min_duration_statement, samples of statements and transactions, \
-           statistics and trees of its parser, planner and executor, auto_explain, pgaudit. Not \
-           if what a server logs goes nowhere.",
+    rule: "Doubt if settings make the server write {0} % of the statements or more, or of those \
+           that change something, into a log: the general log, the slow log (by its counter, if \
+           observed), an audit log, PostgreSQL's log_statement, log_duration, \
+           log_min_duration_statement, samples of statements and transactions, statistics and \
+           trees of its parser, planner and executor, auto_explain, pgaudit. No doubt if the \
+           server discards its log output.",
     thresholds: &[WRITTEN],
     make: logs,
 };
@@ -25,7 +25,7 @@ const WRITTEN: Threshold = Threshold {
     name: "statements written into a log",
     value: 10.0,
     unit: "percent",
-    why: "a statement that is written takes a lock and some hundred bytes; of fewer neither shows \
+    why: "logging a statement takes a lock and some hundred bytes; below this share neither shows \
           in the mean",
 };
 

@@ -20,10 +20,9 @@ pub(super) const REPLICATION: Check = Check {
 pub(super) const FLOW_CONTROL: Check = Check {
     number: 40,
     name: "flow-control",
-    title: "Whether a cluster paused the node's writes so that others could follow",
+    title: "Whether a cluster paused the node's writes so that other nodes could catch up",
     rule: "Doubt if Galera's flow control paused the node for {0} % of the time or more, or if \
-           group replication held its transactions back for as many seconds in all sessions \
-           together.",
+           group replication delayed its transactions for as long, summed over all sessions.",
     thresholds: &[PAUSED],
     make: flow_control,
 };
@@ -32,8 +31,8 @@ const PAUSED: Threshold = Threshold {
     name: "time in which writes were paused",
     value: 5.0,
     unit: "percent of the time",
-    why: "a pause now and then is how nodes stay together; from a twentieth of the time on the \
-          slowest node sets the rate",
+    why: "occasional pauses keep the nodes in step; from a twentieth of the time on, the slowest \
+          node limits the rate",
 };
 
 /// Seconds per second, of the node and of all its sessions.

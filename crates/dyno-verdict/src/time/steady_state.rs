@@ -32,17 +32,17 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within {9} \
-           % of its mean either way, which one of 20 runs with such a drift does. Doubt if the \
-           99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
-           Kendall's tau of {5}; if the level steps by {0} % or more at some second, with {8} % \
-           confidence, unless `warm-up` tells it; if it changes several times or swings slowly \
-           by {0} % or more; if dips that recur take {7} % of the throughput or more; or if the \
-           latency of an open loop that is no overload drifts by {2} %. Not checked if nothing \
-           of this is found in a run that stood still for {6} % of the time, which `stalls` \
-           tells. Else not checked, with the length that would do. Needs {3} whole seconds, 12 \
-           for a step, 30 for dips, {4} for several changes, 600 for swings. Doubt, too, if an \
-           imported log says itself that its load or rate was not steady.",
+    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within {9} % \
+           of its mean either way, which one of 20 runs with such a drift does. Doubt if the 99 % \
+           interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's \
+           tau of {5}; if the level steps by {0} % or more at some second, with {8} % confidence, \
+           unless `warm-up` tells it; if it changes several times or swings slowly by {0} % or \
+           more; if dips that recur take {7} % of the throughput or more; or if the latency of an \
+           open loop that is no overload drifts by {2} %. Not checked if nothing of this is found \
+           in a run that stood still for {6} % of the time, which `stalls` tells. Else not \
+           checked, with the length that would do. Needs {3} whole seconds, 12 for a step, 30 for \
+           dips, {4} for several changes, 600 for swings. Also doubt if an imported log itself \
+           says that its load or rate was not steady.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
