@@ -75,7 +75,7 @@ impl Tree {
             self.apt_get().arg("update"),
             &self.folder.join("update.log"),
         )
-        .context("cannot reach Debian sid, which MySQL and PostgreSQL are taken from")?;
+        .context("cannot reach Debian sid, the source of MySQL and PostgreSQL")?;
         let mut download = self.apt_get();
         download
             .args(["install", "-y", "--download-only"])

@@ -37,8 +37,8 @@ pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserve
     }
     let left_out = layers.iter().map(|name| {
         let what = format!("{BEFORE}{}]", crate::text::excerpt(name));
-        let why = "it is a layer over disks that have their own rows in the log: its bytes would \
-                   count twice";
+        let why =
+            "its underlying disks have their own rows in the log: its bytes would count twice";
         gap(&what, why)
     });
     left_out.collect()

@@ -25,7 +25,7 @@ const ALWAYS: [(&str, &str); 10] = [
         "counters.rows",
         "sysbench counts neither rows, bytes nor retries",
     ),
-    ("intervals.max_ms", "report lines hold no longest latency"),
+    ("intervals.max_ms", "report lines have no maximum latency"),
     (
         "service.stddev_ms",
         "sysbench prints no standard deviation of latencies",
@@ -82,7 +82,7 @@ pub(crate) fn gaps(
     add(
         draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
         "open_loop.backlog",
-        "sysbench prints how many events are waiting with --report-interval only",
+        "sysbench prints how many events are waiting only with --report-interval",
     );
     let report = draft.report.as_ref();
     for (what, told) in [
@@ -93,7 +93,7 @@ pub(crate) fn gaps(
         ),
         ("service.max_ms", report.and_then(|report| report.max_ms)),
     ] {
-        add(told.is_none(), what, "there are no statistics that tell it");
+        add(told.is_none(), what, "the log has no statistics for it");
     }
     of_intervals(draft, &mut add);
     gaps

@@ -73,7 +73,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     }
     reader.end_of_row("the log ends within a row");
     if written.is_some_and(|written| written.is_cut) {
-        let text = "the JSON ends within; what is whole of it is read".to_owned();
+        let text = "the JSON ends within; its complete part is read".to_owned();
         reader.warnings.push(Warning::new(log.name, None, text));
     }
     if reader.collected.all.is_empty() {
@@ -204,7 +204,7 @@ impl Reader<'_> {
 
     /// Nothing more belongs to the table that was being read.
     fn ends_table(&mut self) {
-        self.end_of_row("a row of too few figures");
+        self.end_of_row("a row with too few figures");
         let sample = self.moments.len().checked_sub(1);
         let devices = matches!(self.below, Below::Devices | Below::NamesLast);
         if let Some(sample) = sample.filter(|_| devices) {

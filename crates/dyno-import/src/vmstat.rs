@@ -242,15 +242,15 @@ impl Reader<'_> {
                         vmstat without -S prints KiB";
             self.warnings
                 .push(Warning::new(self.file, None, text.to_owned()));
-            let why = "the log of vmstat has another unit than KiB, and does not say which (-S)";
+            let why = "the vmstat log has a unit other than KiB and does not say which (-S)";
             return vec![
                 self.leave_out("host.memory", why),
                 self.leave_out("host.swap", why),
             ];
         }
         if still {
-            let why = "vmstat printed the same free memory in all rows, as that of procps 4.0.2 \
-                       repeats its first figures";
+            let why = "vmstat printed the same free memory in all rows, as vmstat of procps 4.0.2 \
+                       does: it repeats its first figures";
             return vec![self.leave_out("host.memory", why)];
         }
         Vec::new()

@@ -37,10 +37,10 @@ impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory => {
-                f.write_str("it is a directory, and a workload is a file of Lua or SQL")
+                f.write_str("it is a directory, and a workload is a Lua or SQL file")
             }
             Self::Nearest(name) => write!(f, "did you mean '{name}'?"),
-            Self::List => f.write_str("`dyno list` shows what is built in"),
+            Self::List => f.write_str("`dyno list` shows the built-in workloads"),
         }
     }
 }

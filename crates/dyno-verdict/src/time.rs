@@ -173,7 +173,7 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
     let made = Made::doubt(
         format!(
             "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
-             cannot be told from a drift.{}",
+             cannot be distinguished from a drift.{}",
             text::seconds(view.length_s),
             text::plain(half),
             cause.sentence

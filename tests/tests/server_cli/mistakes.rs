@@ -33,7 +33,7 @@ fn a_server_that_cannot_be_restarted_keeps_its_settings_and_its_data() {
     has(
         &restart,
         &[
-            "runs again with its settings from before",
+            "runs again with its previous settings",
             "did not start",
             "shared_buffers",
         ],

@@ -60,9 +60,9 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
                 false => "--ps-mode disable",
             };
             Some(format!(
-                "a proxy gives each transaction another of the server's connections (pgbouncer \
-                 with pool_mode = transaction), where the session's prepared statements are not: \
-                 {option} sends statements as text"
+                "a proxy gives each transaction a different server connection (pgbouncer with \
+                 pool_mode = transaction), which lacks the session's prepared statements: {option} \
+                 sends statements as text"
             ))
         }
         _ => None,

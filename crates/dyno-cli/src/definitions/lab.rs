@@ -37,8 +37,7 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "reload",
         None,
-        "run, resume: drop the workload's tables on a server that runs already, and load them \
-         anew",
+        "run, resume: drop and reload the workload's tables on a running server",
     ),
     opt(
         GROUP,

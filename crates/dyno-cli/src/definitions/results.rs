@@ -399,13 +399,13 @@ pub const IMPORT: &[Opt] = &[
         GROUP,
         "workload",
         Some("NAME"),
-        "what ran, where the log does not say it (only runs of one workload are compared)",
+        "name the workload if the log does not (only runs of one workload are compared)",
     ),
     opt(
         GROUP,
         "server",
         Some("NAME"),
-        "what the server was, where the log does not say it: 'MariaDB 10.11.6'",
+        "name the server if the log does not: 'MariaDB 10.11.6'",
     ),
     opt(
         GROUP,

@@ -174,6 +174,6 @@ fn the_guide_has_the_table_of_counters() {
     }
     assert!(
         GUIDE[at..end] == expected,
-        "docs/observers.md has another table of counters (DYNO_WRITE_GUIDE=1 writes it)"
+        "docs/observers.md has a different table of counters (DYNO_WRITE_GUIDE=1 updates it)"
     );
 }

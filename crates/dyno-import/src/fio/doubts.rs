@@ -126,7 +126,7 @@ impl Group<'_> {
                 other => format!(": its criterion was {other}"),
             };
             format!(
-                "fio itself says that {} did not attain the steady state it was to look for, \
+                "fio itself reports that {} did not attain the requested steady state, \
                  {}{criterion}",
                 crate::text::excerpt(&job.jobname),
                 crate::text::excerpt(&own.ss)
@@ -172,19 +172,19 @@ impl Group<'_> {
         said.extend(self.unsteady().map(|text| (None, text)));
         let directions = || self.jobs.iter().flat_map(|job| job.directions());
         if directions().any(|(_, own)| own.is_computed) {
-            let text = "fio did not print the number of I/Os (before version 2.1.11): it is the \
-                        rate, a whole number, times the time";
+            let text = "fio did not print the number of I/Os (before version 2.1.11): Dyno \
+                        computed it from the rate, a whole number, and the time";
             said.push((None, text.to_owned()));
         }
         if directions().any(|(_, own)| own.with_submission()) {
-            let text = "percentiles were printed of latencies with the submission only (lat, not \
-                        clat): all latencies are those";
+            let text = "fio printed percentiles only of latencies with the submission (lat, not \
+                        clat): all latencies are lat";
             said.push((None, text.to_owned()));
         }
         if self.is_of_several() {
             let text = "the group's jobs differ and fio prints them as one (group_reporting), with \
                         the name of the first and the options of the last: those options are left \
-                        out, and how many jobs it was is not known";
+                        out, and the number of jobs is not known";
             said.push((None, text.to_owned()));
         }
         for job in &self.jobs {

@@ -16,11 +16,11 @@ impl Group<'_> {
         start_known: bool,
     ) -> Vec<NotObserved> {
         let mut gaps: Vec<NotObserved> = [
-            ("client", "fio's CPU is told by job, as a fact"),
+            ("client", "fio prints CPU per job, kept as a fact"),
             ("server", "there is none"),
             ("db", "there is none"),
-            ("data", "fio tells no sizes of data"),
-            ("observer", "nothing was observed while the run went on"),
+            ("data", "fio prints no data sizes"),
+            ("observer", "nothing was observed during the run"),
             (
                 "host",
                 "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
@@ -31,9 +31,9 @@ impl Group<'_> {
             ("counters.rows", "fio counts I/Os"),
             (
                 "rand",
-                "the options of the jobs tell the distribution of offsets",
+                "the distribution of offsets is in the options of the jobs",
             ),
-            ("fairness", "jobs of a group are told together"),
+            ("fairness", "fio prints the jobs of a group as one"),
             (
                 "intervals.max_ms",
                 "documents of --status-interval are sums",
@@ -51,12 +51,12 @@ impl Group<'_> {
                 gaps.push(gap(what, why));
             }
         };
-        let plus = "it takes fio's --output-format=json+";
+        let plus = "needs fio's --output-format=json+";
         add(all.latencies.is_none(), "service.buckets", plus);
         add(
             all.latencies.is_none() && all.summary.percentiles.is_empty(),
             "service.percentiles",
-            "percentiles of several jobs or directions together take fio's --output-format=json+",
+            "percentiles across several jobs or directions need fio's --output-format=json+",
         );
         add(
             run.intervals.is_empty(),
@@ -71,7 +71,7 @@ impl Group<'_> {
         add(
             !start_known,
             "started_unix_s",
-            "the JSON does not tell when this group began",
+            "the JSON does not say when this group began",
         );
         gaps
     }

@@ -23,7 +23,7 @@ pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     // The result was there already.
     if let Some(first) = draft.failures.iter().find(|own| own.stage == Stage::After) {
         let text = format!(
-            "{} failed after the test, which its result does not show: {}",
+            "{} failed after the test, which the result does not show: {}",
             users(&draft.failures, |own| own.stage == Stage::After).told(None),
             first.text
         );

@@ -76,8 +76,7 @@ pub(crate) fn read(
 }
 
 fn not_hammerdb(log: &Log<'_>) -> ImportError {
-    let advice = "give what HammerDB printed or logged of a TPROC-C run whose driver script is the \
-                  timed one";
+    let advice = "give the output or log of a HammerDB TPROC-C run with the timed driver script";
     if Looks::of(log.text) == Some(Looks::Tproch) {
         let what = format!("this is {}, which is not read", Looks::Tproch);
         return crate::not_recognised(log, what, Looks::Tproch, advice);
@@ -173,8 +172,8 @@ fn of_profile(profile: &Profile) -> impl Iterator<Item = String> {
     });
     let of_one = match &profile.of {
         Of::One(user) if profile.is_read() => Some(format!(
-            "the time profile is that of virtual user {user} alone, without extremes and \
-             percentiles: those that it prints are of 10 s each"
+            "the time profile covers virtual user {user} alone, without extremes and percentiles: \
+             the printed ones cover 10 s each"
         )),
         _ => None,
     };

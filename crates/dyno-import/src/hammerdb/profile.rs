@@ -220,7 +220,7 @@ impl Reader {
                 && own.calls == calls.saturating_mul(2)
             {
                 said.push(format!(
-                    "{}: the summary has {} calls, all virtual users {calls}, which are taken",
+                    "{}: the summary has {} calls, all virtual users {calls}; the latter is used",
                     own.name, own.calls
                 ));
                 (own.calls, own.total) = (*calls, own.total / 2.0);

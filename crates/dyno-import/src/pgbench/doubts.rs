@@ -31,13 +31,13 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         && own_ms < whole_ms
     {
         let text = format!(
-            "the printed mean latency of {whole_ms:.3} ms holds {connecting_ms:.3} ms to connect \
-             for each transaction (--connect), which are left out"
+            "the printed mean latency of {whole_ms:.3} ms includes {connecting_ms:.3} ms to \
+             connect for each transaction (--connect), which are left out"
         );
         said.push((Some(output.line), text));
     }
     if output.latency_with_failures {
-        let text = "the mean latency is that of failed transactions, too (including failures)";
+        let text = "the mean latency includes failed transactions (including failures)";
         said.push((Some(output.line), text.to_owned()));
     }
     if !output.points.is_empty() && !output.is_whole() {

@@ -80,19 +80,15 @@ fn of_latencies(
     sums: &Sums,
     add: &mut impl FnMut(bool, &str, &str),
 ) {
-    let log = "pgbench's option --log writes single latencies; without it mean and deviation are \
-               known only";
+    let log = "only pgbench's option --log writes single latencies; without it only mean and \
+               deviation are known";
     let service = run.summary.as_ref().map(|summary| &summary.service);
     let extremes = service.is_some_and(|service| service.longest_ms().is_some());
     for what in ["service.min_ms", "service.max_ms"] {
         add(!extremes, what, log);
     }
     let mean = service.is_some_and(|service| service.count > 0);
-    add(
-        !mean,
-        "service.mean_ms",
-        "nothing in the log tells the latency",
-    );
+    add(!mean, "service.mean_ms", "the log has no latency");
     for what in ["service.percentiles", "service.buckets"] {
         add(!single, what, log);
     }
@@ -102,7 +98,7 @@ fn of_latencies(
     add(
         !failed && !sums.tells_failed(),
         "errors",
-        "a log of --aggregate-interval holds failures with --failures-detailed only",
+        "a log of --aggregate-interval has failures only with --failures-detailed",
     );
     add(!single, "intervals.percentiles", log);
 }

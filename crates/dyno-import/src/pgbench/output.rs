@@ -128,7 +128,8 @@ impl Output {
             return;
         };
         (self.tps, self.lacks_rate) = (Some(tps), true);
-        let text = format!("the report lacks its rate: {tps:.1} per second are made of {from}");
+        let text =
+            format!("the report lacks its rate: {tps:.1} per second are computed from {from}");
         self.said.push((Some(self.line), text));
     }
 
@@ -267,7 +268,7 @@ impl Reader<'_> {
         run.version.clone_from(&before.version);
         run.kind.clone_from(&before.kind);
         run.scale = before.scale;
-        let text = "statistics begin again here: taken for another run, of the same scripts";
+        let text = "statistics begin again here: taken as another run of the same scripts";
         run.said.push((Some(number), text.to_owned()));
         self.in_statements = false;
         self.runs.extend(Some(before).filter(Output::has_figures));
@@ -297,7 +298,7 @@ impl Reader<'_> {
         let run = self.open(number);
         let last_s = run.points.last().map(|last| last.at_s);
         if last_s.is_some_and(|last_s| point.at_s <= last_s) {
-            let text = "a line of progress of a time that was there already is left out";
+            let text = "a progress line with a repeated time is left out";
             run.said.push((Some(number), text.to_owned()));
             return;
         }

@@ -94,8 +94,8 @@ impl<'a> Single<'a> {
         };
         if let Some(untimed) = single.untimed() {
             let text = format!(
-                "{untimed} of {done} transactions have a time of 0 µs, which is none: they are in \
-                 no latency"
+                "{untimed} of {done} transactions have a time of 0 µs, which means no measurement: \
+                 no latency includes them"
             );
             said.push((None, text));
         }

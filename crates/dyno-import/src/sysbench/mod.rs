@@ -280,10 +280,7 @@ impl<'a> Reader<'a> {
             .flatten()
             .any(|rate| *rate > crate::number::RATE_MAX)
         {
-            self.warn(
-                number,
-                "a rate that no computer reaches; the line is left out",
-            );
+            self.warn(number, "an impossibly high rate; the line is left out");
             return;
         }
         let draft = self.draft_at(number);

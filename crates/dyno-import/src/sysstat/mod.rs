@@ -39,7 +39,7 @@ pub(crate) fn read(
         reader.take(&line);
     }
     if written.as_ref().is_some_and(|written| written.is_cut) {
-        let text = "the JSON ends within; what is whole of it is read".to_owned();
+        let text = "the JSON ends within; its complete part is read".to_owned();
         reader.warnings.push(Warning::new(log.name, None, text));
     }
     reader.utc = written.is_some_and(|written| written.utc);

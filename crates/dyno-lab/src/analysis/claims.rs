@@ -71,8 +71,8 @@ const NOTHING: &str = "no trial that counts has what it is about; a smaller scal
 const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
 /// From this share of the offered rate on an open loop kept it.
 const KEPT: f64 = 0.98;
-const RATE_ASKED: &str = "its trials are open loops that kept the rate which was asked for: claim \
-                          a response time such as p99, late_share or backlog";
+const RATE_ASKED: &str = "its trials are open loops that kept the requested rate: claim a response \
+                          time such as p99, late_share or backlog";
 
 /// At most three significant digits.
 fn plain(value: f64) -> String {

@@ -103,7 +103,7 @@ impl Digests {
         if prepared > 0 {
             told.notes.push(format!(
                 "{prepared} executions of prepared statements have no digest: MariaDB keeps none \
-                 of them. Run with --ps-mode disable to see them as text."
+                 for them. Run with --ps-mode disable to see them as text."
             ));
         }
         if told.digests.is_empty() && prepared == 0 {

@@ -130,7 +130,7 @@ fn backlog(page: &mut Page, view: &View<'_>) {
         return;
     }
     if view.run.not_observed("open_loop.backlog").is_some() {
-        page.nothing("The log does not tell how many events were waiting.");
+        page.nothing("The log does not say how many events were waiting.");
         return;
     }
     let intervals = || view.run.intervals.iter();

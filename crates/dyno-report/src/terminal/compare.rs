@@ -79,7 +79,7 @@ fn answered(comparison: &Comparison) -> String {
     };
     let times = format!("{}×{}", times(ratio), bounds(metric));
     let Some(low) = metric.low else {
-        return format!("{new} against {base}: {times} the {what}, too few intervals to tell");
+        return format!("{new} against {base}: {times} the {what}, too few intervals to judge");
     };
     let holds_one = low <= 1.0 && metric.high.is_none_or(|high| high >= 1.0);
     let is_small = low >= SMALL.0 && metric.high.is_some_and(|high| high <= SMALL.1);

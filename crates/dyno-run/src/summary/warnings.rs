@@ -38,7 +38,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     if frozen_ms >= WORKER_STALL_MS {
         warnings.push(format!(
             "The load generator itself stood still for {frozen_ms:.0} ms: it had no CPU, or its \
-             process or the machine was stopped. The target is not to blame for that time."
+             process or the machine was stopped. The target did not cause this pause."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
         // Built-in workloads, whose names are plain, do not block.

@@ -121,8 +121,8 @@ pub(super) const RULES: &[Rule] = &[
                 .largest("db.status.innodb_redo_log_logical_size")?;
             (most > 0.0 && size / most >= REDO_FULL).then(|| {
                 format!(
-                    "the redo log that no checkpoint had freed reached {} of its capacity; \
-                     flushing is forced before it is full",
+                    "the redo log not yet freed by a checkpoint reached {} of its capacity; the \
+                     server forces flushing before it is full",
                     text::percent(size / most)
                 )
             })

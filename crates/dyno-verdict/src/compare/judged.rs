@@ -167,7 +167,7 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
                     ": the intervals hold what varies within runs alone, and are too narrow by as \
                      much"
                 }
-                false => ", and the runs have too few intervals for bounds of their own",
+                false => ", and the runs have too few intervals to compute bounds",
             }
         ),
         "Make three runs a side or more, in turn.",
@@ -234,7 +234,7 @@ fn intervals(comparison: &Comparison) -> Made {
         },
         evidence,
         "Measure over 30 intervals or more, or make three runs a side or more: a few intervals \
-         vary too much to tell.",
+         vary too much to judge.",
     )
     .with("ratios without interval", bare.len() as f64, "count")
 }

@@ -110,18 +110,18 @@ fn growth(view: &View) -> Made {
         &advice(&[
             (
                 of_data,
-                "Measure on data that is large to begin with, or for a shorter time, and start \
-                 each run from the same data.",
+                "Start with a large data set or measure for a shorter time, and start each run \
+                 from the same data.",
             ),
             (
                 of_history,
-                "Let purge keep up (innodb_purge_threads, no transaction that stays open), offer \
-                 less, or measure until the list stays as long as it is.",
+                "Let purge keep up (innodb_purge_threads, no long transactions), offer less, or \
+                 measure until the list stops growing.",
             ),
             (
                 of_memory,
-                "Look for what the server keeps: prepared statements that nobody closes, \
-                 temporary tables, a leak; a longer run ends without memory.",
+                "Find what the server keeps: prepared statements that are never closed, temporary \
+                 tables, a leak. A longer run will run out of memory.",
             ),
         ]),
     );

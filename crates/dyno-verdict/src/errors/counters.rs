@@ -69,8 +69,8 @@ fn server_counters(view: &View) -> Made {
     company::at_work(view, &made.evidence).unwrap_or(made)
 }
 
-pub(super) const OTHER_CLIENTS: &str = "Other clients use this server: end those sessions, or take \
-                                        a server for the benchmark alone.";
+pub(super) const OTHER_CLIENTS: &str = "Other clients use this server: end those sessions, or use \
+                                        a dedicated server.";
 
 fn counters(view: &View) -> Made {
     if let Some(reason) = not_comparable(view) {

@@ -204,8 +204,8 @@ const TOO_FAST: &str =
 const AGAINST_ITSELF: &str =
     "The figures contradict each other: one of them is not this run's. Take none of them for true.";
 
-const NO_TIMES: &str = "pgbench takes no time of scripts without a backslash command now and then: \
-                        add one (`\\set x 1`), or take the latencies from its report.";
+const NO_TIMES: &str = "pgbench sometimes measures no time for scripts without a backslash \
+                        command: add one (`\\set x 1`), or take the latencies from its report.";
 const WITHOUT_WORK: &str = "Look at what the script counts as an event: one without a statement \
                             raises the rate and lowers the latencies.";
 const OUTSIDE_WORK: &str = "Move what the script does between events (sb_event_stop and \

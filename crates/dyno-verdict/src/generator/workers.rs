@@ -213,7 +213,7 @@ impl Workers {
             add(
                 Cause::Swap,
                 "the generator was being swapped",
-                "Give the generator's host memory enough for everything that runs there.",
+                "Give the generator's host enough memory for everything that runs there.",
             );
         }
         if reaches(self.descriptors, &DESCRIPTORS) {
@@ -272,8 +272,8 @@ const NO_CPU: &str = "Give the generator CPUs of its own (another host, taskset)
                       other-processes for what else runs there.";
 const STOOD_STILL: &str = "Look for what stopped the process or the machine: a debugger, a \
                            snapshot, the host under a virtual machine.";
-const NOT_OBSERVED: &str = "Run it with observers (without --observe off), which tell the two \
-                            apart; look for what else uses the generator's CPUs.";
+const NOT_OBSERVED: &str = "Run it with observers (without --observe off), which distinguish the \
+                            two causes. Look for other processes that use the generator's CPUs.";
 const BLOCKS: &str = "If the script blocks (os.execute, FFI calls), give each session a worker: \
                       as many --workers as sessions.";
 /// Waits for a CPU of so much of a worker's time, in percent, explain one long wait.

@@ -49,7 +49,7 @@ const QUEUE: &str = "db.status.wsrep_local_recv_queue";
 
 fn flow_control(view: &View) -> Made {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server that could be one of a cluster.");
+        return Made::not_checked("There is no server that could be a cluster node.");
     }
     let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
     let Some((what, series)) = PAUSES.iter().find(clustered) else {
@@ -73,9 +73,8 @@ fn flow_control(view: &View) -> Made {
             "Flow control of {what} paused writes for {} s of each second{by}.",
             text::plain(paused)
         ),
-        "Look for the node that cannot apply as fast (wsrep_flow_control_sent and \
-         wsrep_local_recv_queue there), give it more appliers, or offer less (--rate): the \
-         slowest node sets this rate.",
+        "Find the node that applies too slowly (wsrep_flow_control_sent and wsrep_local_recv_queue \
+         there), give it more appliers, or offer less (--rate): the slowest node limits this rate.",
     )
     .with("paused", paused * 100.0, "percent of the time")
     .with_some("requests of this node", asked, "per second")

@@ -75,7 +75,7 @@ fn cycles(view: &View) -> Made {
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
         return Made::not_checked(format!(
-            "{} are too few to tell such work from the rest.",
+            "{} are too few to distinguish such work from the rest.",
             view.whole(rates.len())
         ));
     }

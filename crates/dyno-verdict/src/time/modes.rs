@@ -179,8 +179,8 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
         match (&pause, &locks, &sessions) {
             (Some(_), ..) => DELAYED,
             (None, Some(_), _) => {
-                "Look at who holds the rows that the slow ones wait for: a session with another \
-                 isolation level, a transaction that stays open, few hot rows."
+                "Find what holds the rows that the slow events wait for: a session with a \
+                 different isolation level, a transaction that stays open, a few hot rows."
             }
             (None, None, Some(_)) => {
                 "Look at what these sessions have in common: the endpoint that they are connected \

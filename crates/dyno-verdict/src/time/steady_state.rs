@@ -155,7 +155,7 @@ fn warm_up(view: &View) -> Made {
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
         return Made::not_checked(format!(
-            "{}{}{} are too few to tell a beginning from the rest.",
+            "{}{}{} are too few to distinguish a beginning from the rest.",
             view.whole(rates.len()),
             if stalls.is_some() { " that moved" } else { "" },
             if step.is_some() {

@@ -74,7 +74,7 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
 /// It is empty.
 pub fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
     match parsed.value(option).map(str::trim) {
-        Some("") => Err(usage(format!("--{option}: an empty name tells nothing"))),
+        Some("") => Err(usage(format!("--{option}: the name must not be empty"))),
         name => Ok(name.map(dyno_core::redact::text)),
     }
 }

@@ -405,7 +405,7 @@ fn inconclusive(effect: &Effect, figure: &str) -> String {
     let needs = match effect.ratio.blocks_needed() {
         Some(1) => "needs about 1 more block".to_owned(),
         Some(more) => format!("needs about {more} more blocks"),
-        None => "more blocks would hardly tell".to_owned(),
+        None => "more blocks would hardly help".to_owned(),
     };
     format!(
         "{}: inconclusive, {} times the {figure} of {} ({}), {needs}",

@@ -282,7 +282,7 @@ impl<'a> Site<'a> {
             Some(Mode::Reload) => true,
             Some(Mode::Load) => is_own,
             Some(Mode::Use) | None => {
-                self.note_done("the tables that were there are used");
+                self.note_done("the existing tables are used");
                 return Ok(());
             }
         };

@@ -57,7 +57,7 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
                 mode(&found, resets).map_err(|why| {
                     usage(format!(
                         "{}: {why}. Nothing was touched; --reload drops the workload's tables \
-                         there and loads them anew",
+                         there and loads them again",
                         redact::text(&url)
                     ))
                 })?
@@ -75,8 +75,8 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     };
     // Tables that may be somebody else's, with a name that the workload does not have.
     let tables = match first {
-        TablesThere::Fit | TablesThere::Misfit(_) => "the workload's tables are there already",
-        _ => "there are tables already, perhaps the workload's",
+        TablesThere::Fit | TablesThere::Misfit(_) => "the workload's tables already exist",
+        _ => "tables already exist, perhaps the workload's",
     };
     if found.len() > 1 {
         return Err(format!(
@@ -89,7 +89,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     }
     if resets {
         return Err(format!(
-            "{tables}, and [reset] wants them loaded anew for each trial"
+            "{tables}, and [reset] needs them loaded anew for each trial"
         ));
     }
     Ok(Mode::Use)
@@ -107,7 +107,7 @@ fn tables(prepare: &[String]) -> Result<TablesThere> {
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     run::run(line, "run", Some(&within)).context("before the first trial")?;
     let found = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-    found.ok_or_else(|| anyhow!("nobody looked at the tables"))
+    found.ok_or_else(|| anyhow!("the tables were not checked"))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn conduct(ask: &Ask, stop: Arc<StopSignal>) -> (SearchResult, Option<Error>
         found.ending = SearchEnd::Failed;
     }
     if let Err(error) = keep(ask, &found) {
-        console::note(&format!("warning: the answer is not kept: {error:#}"));
+        console::note(&format!("warning: cannot store the answer: {error:#}"));
     }
     (found, trouble)
 }

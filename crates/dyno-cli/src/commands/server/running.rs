@@ -310,11 +310,11 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
             return Err(error.context(match start(&mut server, parsed) {
                 Ok(again) => {
                     again.lifeline.stay()?;
-                    format!("{name} runs again with its settings from before")
+                    format!("{name} runs again with its previous settings")
                 }
                 Err(also) => format!(
-                    "{name} is down, also with its settings from before ({also:#}); \
-                     `dyno server logs {name}` shows why"
+                    "{name} is down and does not start with its previous settings either \
+                     ({also:#}); `dyno server logs {name}` shows why"
                 ),
             }));
         }

@@ -215,7 +215,9 @@ fn against(sides: &[Side<'_, '_>]) -> Option<String> {
     // What could not be compared is said already.
     sides.iter().find_map(|side| side.compared)?;
     let Some((lower, higher)) = shown(sides) else {
-        return Some("The runs have too few intervals to tell differences from chance.".to_owned());
+        return Some(
+            "The runs have too few intervals to distinguish differences from chance.".to_owned(),
+        );
     };
     let left = others - lower - higher;
     let counted = [

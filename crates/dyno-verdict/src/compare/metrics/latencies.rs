@@ -78,7 +78,7 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
             better: Better::Lower,
             base: mean_of_runs(base, of),
             new: mean_of_runs(new, of),
-            remark: "a figure of whole runs, which has no interval within them".to_owned(),
+            remark: "one figure per run, so there is no interval within runs".to_owned(),
         });
     };
     if same {

@@ -14,8 +14,8 @@ pub(super) fn steady_state(view: &View) -> Made {
 fn unsteady(view: &View) -> Option<Made> {
     let why = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported())?;
     Some(Made::doubt(
-        format!("The log says itself: {}.", why.trim_end_matches('.')),
-        "The mean is that of the whole time, and of none of its parts; run it again, longer or \
-         with more to do.",
+        format!("The log itself says: {}.", why.trim_end_matches('.')),
+        "The mean covers the whole time and fits no part of it. Run it again, longer or with more \
+         work.",
     ))
 }
