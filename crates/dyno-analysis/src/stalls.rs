@@ -1,15 +1,15 @@
-//! What a stall is, for the verdict, the reports, comparisons and the results file alike.
+//! The definition of a stall, shared by the verdict, the reports, comparisons and the results file.
 //!
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
-//! for most of its time has one too. A second is *stalled* if its rate is at most [`STALL_SHARE`]
-//! of the level. A time no longer than the shortest event is none: of sessions in step nothing
-//! ends for so long. The view `where_did_it_stall` of the results file says the same in SQL of
-//! seconds.
+//! for most of its time also has a level. A second is *stalled* if its rate is at most
+//! [`STALL_SHARE`] of the level. A time no longer than the shortest event is no stall: if sessions
+//! run in step, no event ends for that long. The view `where_did_it_stall` of the results file says
+//! the same in SQL of seconds.
 //!
-//! What the load generator saw of a silence to the millisecond ([`EventKind::Stall`]) stands in the
-//! place of such seconds, or beside them where it covers none whole. Seconds in which the generator
-//! itself stood still ([`EventKind::Frozen`]) are nobody else's stall.
+//! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces
+//! such seconds, or is added to them if it covers no whole second. Seconds in which the generator
+//! itself stood still ([`EventKind::Frozen`]) are not stalls of the target.
 
 use std::fmt;
 
@@ -107,17 +107,18 @@ pub struct Span {
     pub to_s: f64,
 }
 
-/// How long events and their statements take at least.
+/// The minimum time of events and their statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shortest {
     /// An event, in seconds.
     pub event_s: f64,
-    /// A statement, in seconds, if an event's statements take the same time each.
+    /// A statement, in seconds, if all statements of an event take the same time.
     pub statement_s: f64,
 }
 
 impl Shortest {
-    /// As a run's summary tells it: the shortest event, else the mean one. 0 if neither is known.
+    /// From a run's summary: the shortest event, or the mean if that is unknown. 0 if neither is
+    /// known.
     pub fn of(run: &RunRecord) -> Self {
         let Some(summary) = run.summary.as_ref().filter(|one| one.service.count > 0) else {
             return Self::default();
@@ -163,8 +164,7 @@ impl Span {
 }
 
 impl Stalls {
-    /// Without the times that are no longer than an event takes: of sessions in step nothing ends
-    /// for so long.
+    /// Drops times no longer than an event: if sessions run in step, no event ends for that long.
     fn beyond(mut self, shortest: Shortest, bins: &[Bin]) -> Self {
         let known = self.spans.len() + self.silences.len();
         let silences = std::mem::take(&mut self.silences);

@@ -1,6 +1,6 @@
-//! What the counters of database servers count, as one table: for each series that Dyno makes of a
-//! server's counter, on which servers and versions, of which kind and unit, what one of it is, what
-//! resets it and what it includes. `docs/observers.md` is generated from it.
+//! One table of the counters of database servers. For each series that Dyno derives from a server's
+//! counter, it lists the servers and versions, the kind and unit, what one count is, what resets it
+//! and what it includes. `docs/observers.md` is generated from it.
 
 mod mysql;
 mod postgres;
@@ -10,7 +10,7 @@ mod guide;
 #[cfg(test)]
 mod tests;
 
-/// A family of servers whose counters mean the same.
+/// A family of servers whose counters have the same meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// MariaDB.
@@ -24,12 +24,12 @@ pub enum Server {
 /// Major and minor version.
 pub type Version = (u16, u16);
 
-/// Versions of a server: from the first one on, before the second one.
+/// A range of versions of a server: from the first on, before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Whose.
+    /// The server.
     pub server: Server,
-    /// The first version that counts so.
+    /// The first version that counts this way.
     pub since: Version,
     /// The first version that no longer does.
     pub before: Version,
@@ -59,7 +59,7 @@ impl Span {
         }
     }
 
-    /// Whether it holds a version.
+    /// Whether the range contains a version.
     pub fn holds(&self, server: Server, version: Version) -> bool {
         self.server == server && (self.since..self.before).contains(&version)
     }
@@ -95,11 +95,11 @@ impl std::fmt::Display for Span {
 /// How a counter becomes a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
-    /// Not at all: a setting, a version, a mean since the start.
+    /// Not recorded: a setting, a version, a mean since the start.
     Ignored,
-    /// A state, in this unit.
+    /// A gauge in this unit.
     Gauge(&'static str),
-    /// A counter, as a rate of this unit, of which one count makes so much.
+    /// A counter, recorded as a rate in this unit; one count is this many units.
     Rate(&'static str, f64),
 }
 
@@ -157,25 +157,25 @@ impl Counts {
     }
 }
 
-/// What a counter includes besides what its name says.
+/// What a counter includes in addition to what its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Also {
-    /// One for the end of each connection, or for what it asks when it begins.
+    /// One count for the end of each connection, or for its first queries.
     Connections,
     /// The write-ahead log.
     Wal,
 }
 
-/// What sets a counter to 0.
+/// What resets a counter to 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// A start of the server.
     Start,
-    /// That, and `FLUSH STATUS`.
+    /// A start of the server, and `FLUSH STATUS`.
     FlushStatus,
-    /// `pg_stat_reset()` and its like, a crash; not an orderly start.
+    /// `pg_stat_reset()` and similar functions, and a crash; not a clean restart.
     Statistics,
-    /// It is a state.
+    /// Nothing: it is a gauge.
     State,
 }
 
@@ -194,21 +194,21 @@ impl Reset {
 /// A counter of some servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counter {
-    /// Its series; with `*` at its end all that begin so.
+    /// The series; with `*` at the end, all series with that prefix.
     pub series: &'static str,
-    /// The server's own name of it.
+    /// The server's name for it.
     pub source: &'static str,
-    /// Which servers count it so.
+    /// The servers that count it this way.
     pub on: &'static [Span],
     /// Kind and unit of the series.
     pub class: Class,
-    /// What one of it is.
+    /// What one count is.
     pub counts: Counts,
-    /// What it includes besides.
+    /// What else it includes.
     pub also: &'static [Also],
-    /// What sets it to 0.
+    /// What resets it to 0.
     pub reset: Reset,
-    /// What a reader might take it for and should not.
+    /// How a reader could misread it.
     pub remark: &'static str,
 }
 
@@ -247,7 +247,7 @@ impl Counter {
         }
     }
 
-    /// Time in a unit of so many seconds, as seconds per second.
+    /// Time in a unit of this many seconds, as seconds per second.
     const fn seconds(self, scale: f64) -> Self {
         Self {
             counts: Counts::Time,
@@ -256,7 +256,7 @@ impl Counter {
         }
     }
 
-    /// A mean since the last reset, which says nothing of a run and is left out.
+    /// A mean since the last reset. It does not describe a run, so Dyno does not record it.
     const fn mean(self) -> Self {
         Self {
             counts: Counts::Mean,
@@ -294,12 +294,12 @@ impl Counter {
     }
 }
 
-/// All of them, MySQL's and MariaDB's first.
+/// All counters, those of MySQL and MariaDB first.
 pub fn all() -> impl Iterator<Item = &'static Counter> {
     mysql::COUNTERS.iter().chain(postgres::COUNTERS)
 }
 
-/// The rows of a series; those of its own name go before those of a beginning.
+/// The rows of a series; an exact name takes precedence over a prefix.
 fn rows(series: &str) -> impl Iterator<Item = &'static Counter> {
     let exact = all().any(|counter| counter.series == series);
     let longest = (all().filter(|counter| counter.matches(series)))
@@ -311,12 +311,12 @@ fn rows(series: &str) -> impl Iterator<Item = &'static Counter> {
     })
 }
 
-/// What a series counts, on whichever server; the first row where it depends on the version.
+/// What a series counts on any server; the first row if it depends on the version.
 pub fn of(series: &str) -> Option<&'static Counter> {
     rows(series).next()
 }
 
-/// What a series counts on a server of that version; `None` where that is not known.
+/// What a series counts on a server of that version; `None` if unknown.
 pub fn meaning(series: &str, server: Server, version: Version) -> Option<&'static Counter> {
     rows(series).find(|counter| counter.on.iter().any(|span| span.holds(server, version)))
 }
@@ -326,7 +326,7 @@ pub fn status(name: &str) -> Option<&'static Counter> {
     of(&format!("db.status.{name}"))
 }
 
-/// Major and minor version of what a server says of itself: `10.11.19-MariaDB`, `18.6 (Debian)`.
+/// Major and minor version from a server's version string: `10.11.19-MariaDB`, `18.6 (Debian)`.
 pub fn version(text: &str) -> Option<Version> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let mut parts = text[..end.unwrap_or(text.len())].split('.');

@@ -75,22 +75,22 @@ pub struct Finding {
     pub advice: String,
     /// Why it does not count, where the user said so.
     pub waived: Option<String>,
-    /// What the evidence names: what moved with the rate, or which of several things the check
-    /// looks for. Empty where there is nothing to name.
+    /// The causes that the evidence names: what moved with the rate, or which of the check's
+    /// conditions applied. Empty if there is none.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// What a crash may cost, of the check that classifies it.
+    /// What a crash may cost; set by the check that classifies it.
     #[serde(default)]
     pub durability: Option<Durability>,
 }
 
 impl Finding {
-    /// Whether the evidence names this.
+    /// Whether the evidence names this cause.
     pub fn names(&self, cause: Cause) -> bool {
         self.causes.contains(&cause)
     }
 
-    /// One of its numbers by name; `None` where it has none, or the number has no value.
+    /// One of its numbers by name; `None` if there is none, or it has no value.
     pub fn number(&self, name: &str) -> Option<f64> {
         let number = self.numbers.iter().find(|number| number.name == name);
         number.and_then(|number| number.value)

@@ -137,8 +137,8 @@ pub const SERVER_OBSERVER: &str = "server.observer";
 /// point.
 pub const LOG_CUT_OFF: &str = "import.cut_off";
 
-/// The name of the fact that an imported log itself calls its load or its rate unsteady. Its value
-/// is a sentence without its point.
+/// The name of the fact that an imported log itself calls its load or rate unsteady. Its value is a
+/// sentence without the full stop.
 pub const LOG_UNSTEADY: &str = "import.unsteady";
 
 /// One effective setting of the server, at the start and at the end of the run.

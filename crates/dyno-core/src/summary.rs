@@ -330,7 +330,7 @@ pub struct OperationSummary {
 }
 
 impl OperationSummary {
-    /// How many were done each second; `None` where an imported log does not tell it.
+    /// How many were done each second; `None` if an imported log does not say.
     pub fn per_s(&self) -> Option<f64> {
         let known = self.done_per_s > 0.0 || self.totals.done == 0;
         known.then_some(self.done_per_s)
@@ -377,7 +377,7 @@ pub struct OpenLoopSummary {
     pub offered_per_s: f64,
     /// Ended within the measurement.
     pub achieved_per_s: f64,
-    /// Due and not begun at the end; `None` where an imported log does not tell it.
+    /// Due and not begun at the end; `None` if an imported log does not say.
     pub backlog: Option<u64>,
     /// The longest backlog seen at the end of an interval; likewise.
     pub backlog_max: Option<u64>,

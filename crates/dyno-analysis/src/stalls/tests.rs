@@ -180,7 +180,7 @@ fn seconds_without_an_end_of_long_events_are_no_stalls() {
             .spans
             .is_empty()
     );
-    // What lasts longer than an event is one.
+    // A silence longer than an event is a stall.
     let mut long = rates;
     long[8..12].fill(0);
     let found = of_bins(&bins(&long), &[], shortest(1.3)).unwrap();

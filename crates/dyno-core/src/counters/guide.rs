@@ -1,4 +1,4 @@
-//! Holds `docs/observers.md` and the code that uses counters to the table.
+//! Checks `docs/observers.md` and the code that uses counters against the table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use super::*;
 const GUIDE: &str = include_str!("../../../../docs/observers.md");
 const HEADING: &str = "\n### What one count is\n\n";
 
-/// Who uses series by their names, and how the guide calls it.
+/// Code that uses series by name, and its name in the guide.
 const USERS: [(&str, &str); 6] = [
     ("dyno-verdict/src/costs.rs", "costs"),
     ("dyno-verdict/src/advice", "advice"),
@@ -18,11 +18,11 @@ const USERS: [(&str, &str); 6] = [
     ("dyno-verdict/src", "checks"),
     ("dyno-report/src", "report"),
 ];
-/// Who uses the server's own names.
+/// Code that uses the server's own names.
 const TOP: &str = "dyno-top/src/sources";
 
-/// Series that count nothing of the server's: the observer's own, what is on disk, SQLite's; and
-/// a scope.
+/// Series that are not counters of the server: the observer's own, sizes on disk, SQLite's; and a
+/// scope.
 const OTHERS: [&str; 10] = [
     "db.checkpointer",
     "db.page_cache.hits",
@@ -67,7 +67,7 @@ fn named(source: &Source) -> impl Iterator<Item = &str> {
     starts.filter_map(|(at, _)| source.text[at + 1..].split('"').next())
 }
 
-/// Whether it is a whole name, and of a series rather than of a fact.
+/// Whether it is a complete name of a series, not of a fact.
 fn is_series(name: &str) -> bool {
     let fact = ["db.table", "db.file"]
         .iter()
@@ -97,7 +97,7 @@ fn every_series_that_is_used_is_in_the_table() {
     assert!(missing.is_empty(), "not in the table: {missing:#?}");
 }
 
-/// Whether a text has a word, or one that begins so.
+/// Whether a text contains a word, or a word with that prefix.
 fn has_word(text: &str, word: &str, beginning: bool) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -159,7 +159,7 @@ fn table() -> String {
     text
 }
 
-/// `DYNO_WRITE_GUIDE=1` writes the table anew.
+/// `DYNO_WRITE_GUIDE=1` rewrites the table.
 #[test]
 fn the_guide_has_the_table_of_counters() {
     let start = GUIDE.find(HEADING).unwrap() + HEADING.len();

@@ -12,7 +12,7 @@ use super::{Counter, Span};
 const BOTH: &[Span] = &[Span::all(MariaDb), Span::all(MySql)];
 const MARIADB: &[Span] = &[Span::all(MariaDb)];
 const MYSQL: &[Span] = &[Span::all(MySql)];
-/// Row counts and syncs of the log left InnoDB's status there.
+/// From this version on, InnoDB's status has no row counts and log syncs.
 const BEFORE_MARIADB_10_6: &[Span] = &[Span::before(MariaDb, (10, 6)), Span::all(MySql)];
 const GROUP: &[Span] = &[Span::since(MySql, (8, 1))];
 
@@ -25,7 +25,7 @@ const fn status(series: &'static str, source: &'static str) -> Counter {
     Counter::new(series, source, BOTH)
 }
 
-/// What Galera averages since the last reset.
+/// A mean that Galera keeps since the last reset.
 const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
     status(series, source).mean().reset(FlushStatus).note(
         "not recorded: it does not describe a run. Galera replicates `FLUSH STATUS`, so running it \
@@ -424,7 +424,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     Counter::new("db.binlog.size", "SHOW BINARY LOGS", BOTH).state(Byte, "bytes"),
 ];
 
-/// Times of group replication, of all members' parts together.
+/// Times of group replication, summed over all members.
 const fn time_sum(series: &'static str, source: &'static str) -> Counter {
     status(series, source)
         .seconds(US)

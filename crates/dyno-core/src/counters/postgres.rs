@@ -16,7 +16,7 @@ const SINCE_14: &[Span] = &[Span::since(Postgres, (14, 0))];
 const SINCE_16: &[Span] = &[Span::since(Postgres, (16, 0))];
 const SINCE_18: &[Span] = &[Span::since(Postgres, (18, 0))];
 
-/// A millisecond in seconds; the question divides, so that the series needs no scale.
+/// A millisecond in seconds. The query divides, so the series needs no scale.
 const DIVIDED: f64 = 1.0;
 
 const fn count(series: &'static str, source: &'static str) -> Counter {
@@ -28,7 +28,7 @@ const fn blocks(series: &'static str, source: &'static str) -> Counter {
     count(series, source).counts(Block).only(BLOCKS)
 }
 
-/// The same by requests to the kernel.
+/// The same in kernel requests.
 const fn requests(series: &'static str, source: &'static str) -> Counter {
     count(series, source)
         .counts(Operation)
@@ -48,7 +48,8 @@ pub(super) const COUNTERS: &[Counter] = &[
         .counts(Transaction)
         .also(&[Connections])
         .note(
-            "a statement without BEGIN is one, including reads; so are a connection's first queries",
+            "a statement without BEGIN is one, including reads; so are a connection's first \
+             queries",
         ),
     count(
         "db.database.xact_rollback",

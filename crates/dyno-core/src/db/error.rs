@@ -43,8 +43,8 @@ pub enum ErrorKind {
     NoTable,
     /// A table, or an index, of this name is there already.
     TableExists,
-    /// A prepared statement is not where its session left it: behind a proxy that gives each
-    /// transaction another of the server's connections.
+    /// The server connection does not have the session's prepared statement: a proxy gives each
+    /// transaction a different server connection.
     Prepared,
     /// The statement is wrong: its syntax, a name in it, a value.
     Statement,

@@ -1,13 +1,13 @@
-//! What findings name as values, by which one finding may explain another.
+//! Causes that findings name as values. One finding can explain another by them.
 
 use serde::{Deserialize, Serialize};
 
-/// What the evidence of a finding names. The words are rendered from it, never read back.
+/// A cause named by the evidence of a finding. The text is rendered from it and never parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     // What differed while the rate was lower.
-    /// Somebody disturbed the run on purpose.
+    /// The run was disturbed on purpose.
     Disturbance,
     /// The server did not answer its observer.
     ServerSilent,
@@ -27,7 +27,7 @@ pub enum Cause {
     MemoryPressure,
     /// Pages came from swap.
     Swap,
-    /// TCP segments were sent again.
+    /// TCP segments were retransmitted.
     Retransmits,
     /// Connections ended, as many as half of the sessions.
     LostConnections,
@@ -70,12 +70,12 @@ pub enum Cause {
     /// Host and database were observed, and nothing unusual was recorded.
     Unexplained,
 
-    // Which of several things the check looks for.
+    // Which of the check's conditions applied.
     /// A worker of the load generator used all of its CPU.
     BusyWorker,
     /// A worker waited for a CPU.
     StarvedWorker,
-    /// A worker was away from its sockets, and its sessions waited.
+    /// A worker did not serve its sockets, and its sessions waited.
     StalledWorker,
     /// The load generator's process stood still.
     Frozen,
@@ -103,7 +103,7 @@ pub enum Cause {
     Contradiction,
     /// An event is not much longer than the clock's tick.
     ShortEvents,
-    /// The slow events are those of some sessions.
+    /// The slow events belong to a part of the sessions.
     SessionModes,
     /// Sessions ended within a transaction.
     OpenTransactions,

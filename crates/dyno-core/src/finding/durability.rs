@@ -1,14 +1,14 @@
-//! What a crash may cost of what was acknowledged.
+//! How much acknowledged work a crash may cost.
 
 use serde::{Deserialize, Serialize};
 
 /// What a crash may cost a run, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durability {
-    /// The worst class of everything that counts.
+    /// The worst class of all that applies.
     pub class: DurabilityClass,
-    /// What decides it: settings as `name = value`, and findings in words. Empty where each commit
-    /// is durable.
+    /// What decides the class: settings as `name = value`, and findings in words. Empty if each
+    /// commit is durable.
     pub because: Vec<String>,
 }
 
@@ -22,32 +22,32 @@ impl Durability {
     }
 }
 
-/// What a crash may cost, from the least to the most.
+/// What a crash may cost, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
-    /// Nothing that was acknowledged.
+    /// No acknowledged work.
     Durable,
-    /// No statement that was acknowledged; but a part of a transaction may be left.
+    /// No acknowledged statement, but a transaction may remain half done.
     Statement,
-    /// What the log was not yet synced with: it is, once a second.
+    /// Log records not yet synced; the server syncs once a second.
     LastSecond,
-    /// As much as the system had not yet written, without a bound of the server's.
+    /// All that the operating system had not yet written, without a limit set by the server.
     LastCommits,
-    /// What the server kept in its own memory.
+    /// What the server still had in its own memory.
     Process,
-    /// Everything, when the host goes down.
+    /// All data, if the host goes down.
     Host,
-    /// All rows of a table, when the server goes down.
+    /// All rows of a table, if the server goes down.
     Emptied,
     /// The database.
     Damaged,
-    /// There is nothing to lose: it was never committed.
+    /// Nothing to lose: the work was never committed.
     Uncommitted,
 }
 
 impl DurabilityClass {
-    /// Its name, as runs show and compare it.
+    /// Its name, as shown and compared in runs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Durable => "each commit durable",
@@ -62,7 +62,7 @@ impl DurabilityClass {
         }
     }
 
-    /// Whether a figure must not keep it to itself: it is a doubt.
+    /// Whether the class is a doubt, so that figures must show it.
     pub fn is_doubted(self) -> bool {
         self >= Self::Host
     }

@@ -1,8 +1,8 @@
-//! Where a table's files are, when its definition puts them outside the database's own directory.
+//! The location of a table's files if its definition puts them outside the database's directory.
 
-/// What the name of a directory's facts begins with: `data.directory[/fast].filesystem.type`.
+/// The prefix of a directory's facts: `data.directory[/fast].filesystem.type`.
 const DIRECTORY: &str = "data.directory[";
-/// What the name of a tablespace's facts begins with.
+/// The prefix of a tablespace's facts.
 const TABLESPACE: &str = "data.tablespace[";
 /// Options of MySQL's and MariaDB's tables and partitions that name a directory.
 const DIRECTORIES: [&str; 2] = ["DATA DIRECTORY", "INDEX DIRECTORY"];
@@ -50,7 +50,7 @@ fn of_catalogs(definition: &str) -> Vec<String> {
     definition.lines().filter_map(name).collect()
 }
 
-/// Only options count: they follow the columns, whose comments may say anything.
+/// Only options count. They follow the columns, whose comments may contain any text.
 fn of_show_create(definition: &str) -> Vec<String> {
     let Some(at) = definition.rfind("\n) ") else {
         return Vec::new();
