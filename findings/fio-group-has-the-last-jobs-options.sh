@@ -2,10 +2,10 @@
 # fio's JSON of a group (group_reporting) has the first job's name and the last job's options.
 #
 # With group_reporting fio prints one entry for all jobs of a group. Its figures are sums over all
-# of them. Its "jobname" is that of the first job, but its "job options" are those of the last
-# one, and neither the number of jobs nor group_reporting itself is in the document. An entry of a
-# job of 4 KiB and one of 64 KiB therefore reads as the first job with blocks of 64 KiB, which its
-# own bytes per I/O contradict.
+# of them. Its "jobname" is that of the first job, but its "job options" are those of the last one,
+# and neither the number of jobs nor group_reporting itself is in the document. The entry of a 4 KiB
+# job and a 64 KiB job therefore looks like the first job with 64 KiB blocks, but its own bytes per
+# I/O contradict that.
 #
 # Seen with fio 3.33 (Debian 3.33-3), jobs [small] bs=4k and [large] bs=64k of 100 I/Os each:
 #   jobname small, bs 64k, 200 I/Os of 34816 bytes each, group_reporting null,
@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root fio=3.33-3 >/dev/null
 dpkg-deb -x fio_3.33-3_*.deb root
-# Its libraries, as far as they are not installed.
+# Its libraries that are not installed.
 needed=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
   --no-replaces --no-enhances fio | grep -E '^lib' |
   grep -vE '^(libc6|libgcc-s1|libcrypt1)$' | sort -u)

@@ -4,8 +4,8 @@
 # For InnoDB, 2 writes the log to the operating system at each commit and syncs it once a second: a
 # killed server process loses nothing. MyRocks has a setting of the same name and the same values.
 # But RocksDB keeps its log in the process's own buffer, because `rocksdb_manual_wal_flush` is ON by
-# default, and writes the buffer once a second. When the process alone is killed, commits that
-# it had acknowledged are gone. InnoDB's 2 is not the counterpart of MyRocks' 2, InnoDB's 0 is.
+# default, and writes the buffer once a second. If only the process is killed, acknowledged commits
+# are lost. The counterpart of MyRocks' 2 is not InnoDB's 2 but InnoDB's 0.
 #
 # Seen with MariaDB 10.11.19 of Debian 12, amd64:
 #   InnoDB:  1500 acknowledged, 0 lost
@@ -58,7 +58,7 @@ for engine in InnoDB RocksDB; do
     serve
     sql "CREATE TABLE t_$engine (id INT PRIMARY KEY) ENGINE=$engine"
     sleep 1.5 # The table itself is on disk.
-    # Each row of the answer says that the INSERT before it was acknowledged.
+    # Each row of the output shows that the INSERT before it was acknowledged.
     i=0
     while [ $i -lt $ROWS ]; do
         i=$((i + 1))

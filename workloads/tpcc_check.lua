@@ -1,5 +1,5 @@
--- TPC-C-like order entry: the consistency conditions of clause 3.3.2, and six more that see
--- faults which those do not. Each query counts what is wrong; 0 is right.
+-- TPC-C-like order entry: the consistency conditions of clause 3.3.2, and six more for faults that
+-- those miss. Each query counts faults; 0 is correct.
 
 local check = {}
 

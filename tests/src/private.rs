@@ -36,11 +36,10 @@ pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServe
     start(kind, None, options)
 }
 
-/// Starts a server of the test's own from the programs in a folder, with variables in its
-/// environment.
+/// Starts a private server for the test from the programs in a folder, with environment variables.
 ///
 /// # Panics
-/// The server is not there or does not start: with the end of its log.
+/// The server is missing or does not start; the message has the end of its log.
 pub fn start_private_server_of(
     kind: Kind,
     programs: Option<&Path>,

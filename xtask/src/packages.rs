@@ -39,7 +39,7 @@ pub fn missing() -> Vec<&'static str> {
             Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists(),
             "mariadb-plugin-rocksdb",
         ),
-        // Makes syncs do nothing.
+        // Turns syncs into no-ops.
         (library("libeatmydata.so").is_some(), "libeatmydata1"),
         (program("sysbench"), "sysbench"),
         (program("valgrind"), "valgrind"),

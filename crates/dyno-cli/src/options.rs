@@ -321,7 +321,7 @@ fn unknown(
         _ => None,
     };
     if grammar == Grammar::Sysbench {
-        // Programs look for sysbench's line, so that what may help is another.
+        // Programs look for sysbench's line, so the suggestion is on its own line.
         let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
         return UsageError(format!("invalid option: {arg}{hint}"));
     }

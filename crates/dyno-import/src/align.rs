@@ -23,7 +23,7 @@ pub(crate) struct HostLog {
     pub(crate) moments: Vec<Option<Moment>>,
     pub(crate) collected: Collected,
     pub(crate) facts: Vec<Fact>,
-    /// What it has columns of and is not told nevertheless, with the reason.
+    /// Data for which it has columns but that is left out, with the reason.
     pub(crate) gaps: Vec<NotObserved>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -111,7 +111,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     }
 }
 
-/// What the logs do not hold, but for what another of them does.
+/// Gaps of the logs that no other log fills.
 fn unknown(run: &RunRecord, logs: &[HostLog]) -> Vec<NotObserved> {
     let gaps = logs.iter().flat_map(|log| &log.gaps);
     let unknown = |gap: &&NotObserved| {

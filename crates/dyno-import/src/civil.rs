@@ -130,7 +130,7 @@ impl Parts {
             "am" => self.afternoon = Some(false),
             "pm" => self.afternoon = Some(true),
             _ if zone(word).is_some() => self.offset_s = zone(word),
-            // A zone's name of several zones, or of one that is not known, is no guess at UTC.
+            // An ambiguous or unknown zone name is not taken as UTC.
             _ if is_zone(word) => return None,
             _ => {
                 if !word.chars().all(char::is_alphabetic) || word.chars().count() > 12 {
@@ -195,8 +195,7 @@ impl Parts {
     }
 }
 
-/// How far a zone is ahead of UTC, in seconds, by its name where that is of one zone only. `CST`
-/// and `IST` are of several.
+/// How far a zone is ahead of UTC, in seconds, if its name is unambiguous. `CST` and `IST` are not.
 fn zone(name: &str) -> Option<f64> {
     const HOURS: [(&str, f64); 31] = [
         ("UTC", 0.0),
@@ -237,7 +236,7 @@ fn zone(name: &str) -> Option<f64> {
     own.map(|(_, hours)| hours * 3600.0)
 }
 
-/// Whether a word is written as names of zones are.
+/// Whether a word looks like a zone name.
 fn is_zone(word: &str) -> bool {
     let known = |names: &[&str]| names.contains(&word.to_ascii_lowercase().as_str());
     (3..=5).contains(&word.len())

@@ -1,10 +1,11 @@
-//! What the lines of a log may hold of the total that it states.
+//! Limits on a log's lines from the total that the log states.
 
-/// A line holds more than there is room for from so much above it on.
+/// A line holds too much if it exceeds its room by this factor.
 const BEYOND: f64 = 1.25;
-/// And it is so many times the usual line: else all of them hold too much.
+/// It must also be this many times the usual line. If not, all lines hold too much.
 const STANDS_OUT: f64 = 1.5;
-/// One of so many lines may be left out, and one always: of more the total is another run's.
+/// One in this many lines may be left out, and always one. With more, the total belongs to another
+/// run.
 const LINES_EACH: usize = 50;
 /// A total and the lines of its run agree to this share.
 const AGREE: f64 = 0.02;
@@ -12,14 +13,14 @@ const AGREE: f64 = 0.02;
 /// A line: its rate, and how many seconds it covers.
 pub(crate) type Held = (f64, f64);
 
-/// A line that holds more than a total leaves room for.
+/// A line that holds more than the total has room for.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wild {
     /// Its index.
     pub(crate) index: usize,
     /// How many it holds.
     pub(crate) holds: f64,
-    /// How many the total and the other lines leave for it.
+    /// How many the total minus the other lines leaves for it.
     pub(crate) room: f64,
 }
 
@@ -91,7 +92,7 @@ mod tests {
     fn a_line_that_breaks_the_total_is_found() {
         let mut lines = vec![(100.0, 1.0); 40];
         assert_eq!(wild(&lines, 4010.0, 0.5), []);
-        // A burst that the total holds is none.
+        // A burst that the total includes is not such a line.
         lines[7].0 = 900.0;
         assert_eq!(wild(&lines, 4805.0, 0.5), []);
         let found = wild(&lines, 4010.0, 0.5);
@@ -99,7 +100,7 @@ mod tests {
         assert_eq!((found.len(), found[0].room.round()), (1, 110.0));
         lines[9].0 = 1.8e19;
         assert_eq!(wild(&lines, 4010.0, 0.5), [], "two of forty are too many");
-        // A total of another run says nothing of a line.
+        // The total of another run proves nothing about a line.
         assert_eq!(wild(&[(300.0, 1.0); 12], 3385.0, 0.5), []);
         assert_eq!(wild(&[(100.0, 1.0); 40], 900.0, 0.5), []);
         assert_eq!(wild(&[], 5.0, 0.5), []);

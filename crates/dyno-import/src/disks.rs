@@ -1,5 +1,5 @@
-//! Rows of devices in the logs of iostat and sar: those that lie over others in the same log, whose
-//! reads and writes are those of the disks below, and those that are not in every report.
+//! Rows of devices in the logs of iostat and sar: devices on top of others in the same log, whose
+//! reads and writes are those of the disks below, and devices missing in some reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ const BEFORE: &str = "host.disk[";
 /// For each series of a device, by its name's end, the reports that have all its rows.
 pub(crate) type Whole = BTreeMap<&'static str, BTreeSet<usize>>;
 
-/// Leaves out the devices that lie over others, and gives the others what reports without a row of
-/// them say: that nothing moved (`-z`). Returns what is left out.
+/// Leaves out the devices on top of others. For the rest, a report without their row means that
+/// nothing moved (`-z`). Returns what is left out.
 pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserved> {
     let layers = layers(collected);
     let layer = |name: &str| device(name).is_some_and(|(own, _)| layers.contains(own));
@@ -55,12 +55,12 @@ enum Kind {
     Disk,
     /// A mapped device, a RAID, a loop, or memory.
     Layer,
-    /// A number that each system gives as it likes, to disks and to mapped devices: `dev253-0`.
+    /// A number that each system assigns freely, to disks and to mapped devices: `dev253-0`.
     Dynamic(u32),
     Unknown,
 }
 
-/// The devices that lie over others.
+/// The devices on top of others.
 fn layers(collected: &Collected) -> BTreeSet<String> {
     let mut bytes: BTreeMap<&str, f64> = BTreeMap::new();
     for values in &collected.all {
@@ -83,7 +83,7 @@ fn layers(collected: &Collected) -> BTreeSet<String> {
     };
     let mut disks = of(Kind::Disk);
     if disks.is_empty() {
-        // What lies over the others moves no more bytes than they do.
+        // A device on top of others moves no more bytes than they do.
         let majors = others.iter().filter_map(|name| match self::kind(name) {
             Kind::Dynamic(major) => Some(major),
             _ => None,
@@ -260,9 +260,9 @@ mod tests {
                 ],
                 &["ata-X_1"],
             ),
-            // A device that moves more than the disks does not lie over them.
+            // A device that moves more than the disks is not on top of them.
             (&[("sda", 5.0), ("strange0", 50.0)], &["sda", "strange0"]),
-            // Where the disks are not in the log, it is all that is known.
+            // If the disks are not in the log, it is the only data.
             (&[("dm-0", 5.0), ("dm-1", 3.0)], &["dm-0", "dm-1"]),
             (&[("sda2", 5.0), ("sdb1", 3.0)], &["sda2", "sdb1"]),
             (&[("md0", 5.0), ("md0p1", 3.0)], &["md0"]),

@@ -49,7 +49,7 @@ fn is_own(draft: &Draft) -> bool {
     ["report lines", "report_csv", "report_json"].contains(&draft.points_from)
 }
 
-/// Leaves out what a line holds beyond what the report has room for.
+/// Leaves out figures of lines that hold more than the report has room for.
 pub(crate) fn leave_out(draft: &mut Draft) {
     let Some(report) = draft.report.clone() else {
         return;

@@ -91,7 +91,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     Ok(reader.finish(options))
 }
 
-/// The names of columns, and what the rows below them are. With `--pretty` the devices' names stand
+/// The names of columns, and what the rows below them are. With `--pretty` the device names come
 /// last.
 fn heading(bare: &str) -> Option<(Below, Vec<String>)> {
     let words: Vec<&str> = bare.split_whitespace().collect();
@@ -115,7 +115,7 @@ enum Below {
     Nothing,
     Cpu,
     Devices,
-    /// Devices whose names stand behind their figures.
+    /// Devices whose names follow their figures.
     NamesLast,
 }
 
@@ -127,7 +127,7 @@ struct Reader<'a> {
     row: Row,
     /// Whether the log ends within the line that is being read.
     cut: bool,
-    /// Whether something put a time before each line: a line of nothing else is an empty one.
+    /// Whether something put a time before each line. A line with only a time is then empty.
     prefixed: bool,
     /// The headings that the current report has had: one that comes again begins the next.
     had: BTreeSet<Vec<String>>,
@@ -202,7 +202,7 @@ impl Reader<'_> {
         (self.below, self.columns) = (below, columns);
     }
 
-    /// Nothing more belongs to the table that was being read.
+    /// The current table ends here.
     fn ends_table(&mut self) {
         self.end_of_row("a row with too few figures");
         let sample = self.moments.len().checked_sub(1);

@@ -274,7 +274,7 @@ fn unwrapped<'a>(logs: &[Log<'a>]) -> Vec<Whole<'a>> {
     logs.iter().flat_map(unwrapped_one).collect()
 }
 
-/// The log without what stands before its lines: one for each program that wrote to it.
+/// The log without the prefixes of its lines: one log per program that wrote to it.
 fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
     let Some(parts) = wrapped::unwrapped(log.text) else {
         return vec![Whole {

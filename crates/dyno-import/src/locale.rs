@@ -1,6 +1,6 @@
 //! Dates and times of day as the tools of sysstat print them under other locales.
 
-/// What stands between and behind the numbers of dates and times in Chinese, Japanese and Korean.
+/// Separators and suffixes of numbers in Chinese, Japanese and Korean dates and times.
 const MARKS: [(&str, &str); 13] = [
     ("年", "-"),
     ("月", "-"),
@@ -90,7 +90,7 @@ pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
     let behind = half(end);
     end += usize::from(behind.is_some());
     let told = half(0).or(behind);
-    // Where a locale tells the half of the day, it may tell the zone, too.
+    // A locale that prints the half of the day may print the zone, too.
     if told.is_some() && from == usize::from(half(0).is_some()) {
         end += usize::from(words.get(end).is_some_and(|word| is_zone(word)));
     }

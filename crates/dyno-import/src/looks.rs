@@ -43,7 +43,7 @@ pub enum Looks {
 const LINES_MAX: usize = 4000;
 
 impl Looks {
-    /// Whether it is the output of a tool that is known by name only.
+    /// Whether it is the output of a tool known by name only.
     pub fn is_unread(self) -> bool {
         matches!(
             self,

@@ -34,7 +34,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
 /// The largest count that is believed; sums of such ones stay far from overflowing.
 pub(crate) const COUNT_MAX: u64 = 1_000_000_000_000_000;
 
-/// The highest rate that is believed, per second: no computer counts faster.
+/// The highest plausible rate, per second: no computer counts faster.
 pub(crate) const RATE_MAX: f64 = 1e12;
 
 /// A whole text as a count: `243533`, `243,533`, `243.533`, `243'533`.

@@ -122,7 +122,7 @@ pub(crate) fn cut_off(what: &str) -> Fact {
     fact(LOG_CUT_OFF, what.to_owned(), "the imported log")
 }
 
-/// The fact that the load or the rate was not steady by the log's own words.
+/// The fact that the load or rate was not steady, as the log itself says.
 pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
     why.map(|why| fact(LOG_UNSTEADY, why, "the imported log"))
 }

@@ -78,7 +78,7 @@ impl Collected {
     }
 }
 
-/// A figure of sysstat's tools: as it is, or of bytes with their unit, as with `--human`.
+/// A figure of sysstat's tools: plain, or bytes with a unit, as with `--human`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Figure {
     /// `10.2`, `10,2` or `10.2%`.
@@ -102,7 +102,7 @@ impl Figure {
         found.map(Self::Bytes)
     }
 
-    /// In the unit of a column; `None` of bytes where they cannot be.
+    /// In the unit of a column; `None` for bytes where bytes make no sense.
     pub(crate) fn of(self, column: &Meaning) -> Option<f64> {
         match self {
             Self::Plain(value) => Some(value),

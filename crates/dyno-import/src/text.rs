@@ -2,7 +2,7 @@
 
 use crate::civil::{self, Moment};
 
-/// So many bytes decide whether a text without a mark is UTF-16.
+/// The number of bytes that decide whether a text without a byte order mark is UTF-16.
 const DECIDING_BYTES: usize = 512;
 
 /// The bytes of a log as text: UTF-8, or UTF-16 as PowerShell's `>` and `Tee-Object` write it.
@@ -22,7 +22,7 @@ pub fn decode(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether nearly every second byte from this one on is 0, and nearly none of the others.
+/// Whether nearly every second byte from this one on is 0, and almost none of the others.
 fn zeros_at(first: usize, bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(DECIDING_BYTES)];
     let zeros = |first: usize| {
@@ -71,11 +71,11 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// What is told of a row of figures in a line that is cut.
+/// The warning about a row of figures in a line that is cut.
 pub(crate) const ROW_CUT: &str =
     "the log ends within a row, or its last figure may; it is left out";
 
-/// What a line looks like: each number as `#`, each run of blanks as one.
+/// The shape of a line: each number as `#`, each run of blanks as one.
 pub(crate) fn shape(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.trim().chars() {
@@ -91,8 +91,8 @@ pub(crate) fn shape(line: &str) -> String {
     out
 }
 
-/// Whether a line of this shape ends where another one of its kind goes on; also if something else
-/// follows the figure within which it ends, as `Killed` does.
+/// Whether a line of this shape ends early compared with others of its kind; also if other text,
+/// such as `Killed`, follows the figure in which it ends.
 pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
     let pairs = own.char_indices().zip(whole.chars());
     let same = pairs.take_while(|((_, one), other)| one == other);
@@ -101,7 +101,7 @@ pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
     goes_on && (own.len() == end || own[..end].ends_with('#'))
 }
 
-/// How many decimals the figure at a line's end has; `None` if none ends it.
+/// How many decimals the figure at a line's end has; `None` if no figure ends the line.
 pub(crate) fn decimals_at_end(line: &str) -> Option<usize> {
     let digits = |text: &str| text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let last = digits(line);

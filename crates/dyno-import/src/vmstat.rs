@@ -1,6 +1,5 @@
 //! The log of `vmstat DELAY`, with or without `-t` and `-w`, old and new columns, headings repeated
-//! or wrapped. Memory is in KiB, unless `-S` gave another unit, which nothing in the log tells but
-//! its figures.
+//! or wrapped. Memory is in KiB unless `-S` gave another unit, which only the figures reveal.
 
 use dyno_core::record::NotObserved;
 use dyno_core::record::SeriesKind::{Gauge, Rate};
@@ -47,9 +46,9 @@ const MEMORY: [&str; 3] = [
 ];
 /// The kernel counts pages of this size, or larger ones.
 const PAGE_KIB: f64 = 4.0;
-/// No server that is measured has so little memory, in KiB.
+/// No measured server has this little memory, in KiB.
 const LITTLE_KIB: f64 = 65_536.0;
-/// So many rows in which the free memory does not move at all cannot be measured ones.
+/// If free memory is constant over this many rows, the rows were not measured.
 const STILL_ROWS: usize = 3;
 
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
@@ -224,7 +223,7 @@ impl Reader<'_> {
             .push(Warning::new(self.file, Some(line), text));
     }
 
-    /// Leaves out what is no figure of memory, or not in KiB: what, and why.
+    /// Leaves out memory figures that are invalid or not in KiB. Returns which, and why.
     fn memory(&mut self) -> Vec<NotObserved> {
         let printed = |name: &str| -> Vec<f64> {
             let found = self.collected.all.iter().find(|own| own.name == name);

@@ -35,8 +35,8 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Each kind of warning once: of those that say the same about several lines the first one, with
-/// how many there are. Order stays.
+/// Each kind of warning once: the first of those that say the same about several lines, with a
+/// count. Keeps the order.
 pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
     let mut kept: Vec<(Warning, usize, Option<usize>)> = Vec::new();
     let mut known: HashMap<(String, String), usize> = HashMap::new();
@@ -44,7 +44,7 @@ pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
         let key = (warning.file.clone(), kind(&warning.text));
         let first = known.get(&key).map(|at| &mut kept[*at]);
         match first {
-            // Several things about one line, or about the whole log, are told each.
+            // Different warnings about one line, or about the whole log, are all kept.
             Some((first, more, last)) if warning.line.is_some() && first.line != warning.line => {
                 *more += 1;
                 *last = warning.line;
@@ -64,7 +64,7 @@ pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
     told.collect()
 }
 
-/// What a warning has in common with others: its words without numbers and quotations.
+/// The part of a warning that others share: its words without numbers and quotations.
 fn kind(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -106,7 +106,7 @@ mod tests {
                 "x: of 2",
             ]
         );
-        // The report's first line stands for all of it.
+        // The first line represents the whole report.
         let pair = |percent: u32| Warning::new("x", Some(5), format!("the {percent}th is odd"));
         assert_eq!(once(vec![pair(95), pair(99)]).len(), 2);
     }

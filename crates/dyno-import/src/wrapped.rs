@@ -1,22 +1,22 @@
-//! Logs whose lines something else put a prefix before: Docker Compose, a container runtime (CRI),
-//! syslog, `kubectl logs --prefix`, or the `> ` of a quoted text.
+//! Logs whose lines have a prefix from something else: Docker Compose, a container runtime (CRI),
+//! syslog, `kubectl logs --prefix`, or the `> ` of quoted text.
 
 use crate::Looks;
 
-/// So many lines decide whether a log is wrapped.
+/// The number of lines that decide whether a log is wrapped.
 const LINES_LOOKED_AT: usize = 200;
 /// This share of them must have the prefix.
 const SHARE_MIN: f64 = 0.6;
-/// So many prefixes may stand before one another.
+/// The maximum number of nested prefixes.
 const LAYERS_MAX: usize = 3;
-/// So many sources of one log are told apart.
+/// The maximum number of sources in one log.
 const SOURCES_MAX: usize = 64;
 
 /// A line without its prefix.
 struct Bare<'a> {
-    /// Who wrote it, e.g. a container. Empty if the prefix does not say it.
+    /// The writer, e.g. a container. Empty if the prefix does not say.
     source: &'a str,
-    /// A moment that the importers can read.
+    /// A timestamp that the importers can read.
     stamp: Option<&'a str>,
     rest: &'a str,
 }
@@ -26,7 +26,7 @@ type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
 const KINDS: [Strip; 5] = [cri, compose, kubectl, syslog, quoted];
 
-/// One source's lines. Those of others are blank, so that numbers of lines stay.
+/// One source's lines. Lines of others are blank, so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Part {
     /// Empty if the log has one source only.
@@ -34,8 +34,8 @@ pub(crate) struct Part {
     pub(crate) text: String,
 }
 
-/// The lines as their programs wrote them; `None` if nothing stands before them. Of several sources
-/// those count that look like a log that is known, if any does.
+/// The lines as their programs wrote them; `None` if they have no prefix. Of several sources, only
+/// those that look like a known log count, if any does.
 pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
     let mut parts = layer(text)?;
     for _ in 1..LAYERS_MAX {
@@ -74,7 +74,7 @@ pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
 /// The parts of a log below one prefix.
 fn layer(text: &str) -> Option<Vec<Part>> {
     let strip = kind(text)?;
-    // JSON is not read with moments between its lines.
+    // JSON cannot be read with timestamps between its lines.
     let json = |line: &str| strip(line).is_some_and(|bare| bare.rest.trim() == "{");
     let stamped = !text.lines().take(LINES_LOOKED_AT).any(json);
     let mut parts: Vec<Part> = Vec::new();
@@ -84,7 +84,7 @@ fn layer(text: &str) -> Option<Vec<Part>> {
             stamp: None,
             rest: line,
         });
-        // A line without the prefix belongs to what was there before it.
+        // A line without the prefix belongs to a source seen before it.
         let own = parts.iter().position(|part| part.source == bare.source);
         let prefixed = !std::ptr::eq(bare.rest, line);
         let at = match own {

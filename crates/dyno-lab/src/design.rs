@@ -142,8 +142,8 @@ impl Experiment {
             .map_or(BLOCKS_MAX, |most| most as usize)
     }
 
-    /// The figure that answers where nothing is searched: the rate; of open loops, whose rate is
-    /// asked for, the response time.
+    /// The figure that answers if nothing is searched: the rate, or for open loops, whose rate is
+    /// requested, the response time.
     pub fn subject(&self) -> &'static str {
         let is_open = |cell: &Cell| cell.effective.load.rate.is_some();
         let cells = self.cells();

@@ -14,7 +14,7 @@ const LAYERS_MAX: usize = 4;
 /// A directory of a server's, and what lies in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
-    /// `data`, `data.redo`, `data.tablespace[fast]`: what the names of its facts begin with.
+    /// The prefix of its facts: `data`, `data.redo`, `data.tablespace[fast]`.
     pub what: String,
     /// As the server sees it.
     pub path: PathBuf,

@@ -30,7 +30,7 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// Figures of imported runs whose type leaves no choice but zero where they are not known: the
+/// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
 const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 5] = [
     ("service.min_ms", &["service", "response"], &["min_ms"]),
@@ -44,7 +44,7 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 5] = [
     ("open_loop.backlog", &["intervals"], &["backlog"]),
 ];
 
-/// As JSON, with null in place of a zero that is not known. The summary may be a part of it.
+/// As JSON, with null in place of a zero that means unknown. The summary may be a part of it.
 ///
 /// # Errors
 /// As of `serde_json`.
@@ -103,7 +103,7 @@ mod tests {
             .to_vec();
         let told = json(&run);
         assert_eq!(told["service"]["min_ms"], Value::Null);
-        // What is there is known.
+        // Existing values are known.
         assert_eq!(told["service"]["mean_ms"], 4.5);
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         assert!(validator.is_valid(&told));

@@ -234,7 +234,7 @@ impl SearchResult {
         }
     }
 
-    /// What its runs keep of it as facts, the answer as it is told first.
+    /// The facts that its runs keep, beginning with the answer.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut put = |name: &str, value: String| {
@@ -273,7 +273,7 @@ impl SearchResult {
 /// The fact that has a search's answer.
 pub const ANSWER: &str = "search.answer";
 
-/// The answer of the search that all of these runs are trials of; `None` where they are not of one.
+/// The answer of the search to which all of these runs belong; `None` if they do not belong to one.
 pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
     let of = |run: &'_ RunRecord| -> Option<usize> {
         run.facts.iter().position(|fact| fact.name == ANSWER)
@@ -288,7 +288,7 @@ pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
 /// The factor whose level names a search.
 pub const FACTOR: &str = "search";
 
-/// A value as JSON has it.
+/// A value in JSON's form.
 fn word(value: &impl Serialize) -> String {
     let json = serde_json::to_value(value).unwrap_or_default();
     json.as_str().unwrap_or_default().to_owned()

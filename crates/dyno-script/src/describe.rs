@@ -199,8 +199,8 @@ pub(crate) enum OptionsError {
 }
 
 impl OptionsError {
-    /// In sysbench's words and with its place, which programs look for; details follow on a line of
-    /// their own.
+    /// In sysbench's words and with its location, which programs look for; details follow on a
+    /// separate line.
     fn as_sysbench(&self) -> String {
         let (line, words) = match self {
             Self::NoTable(kind) => (

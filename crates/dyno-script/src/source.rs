@@ -22,14 +22,14 @@ const COMPILED: &[u8] = b"\x1bL";
 /// The scripts that come with the binary: name (without `.lua`) and text.
 pub type Builtins = &'static [(&'static str, &'static str)];
 
-/// What to try where there is no script of a name.
+/// What to suggest if there is no script of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The name is that of a directory.
     Directory,
-    /// A built-in one has nearly this name.
+    /// A built-in script has a similar name.
     Nearest(String),
-    /// Nothing in particular.
+    /// No particular suggestion.
     List,
 }
 

@@ -152,7 +152,7 @@ impl Executables {
         environment
     }
 
-    /// Whom its programs run as: those on another host by ssh as this user, who has the keys.
+    /// The user for its programs: on another host, by ssh, the calling user, who has the keys.
     fn whom(
         &self,
         unprivileged: Option<crate::process::Identity>,

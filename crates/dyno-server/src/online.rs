@@ -103,7 +103,7 @@ impl Online {
         Ok(undo)
     }
 
-    /// The settings that the server does not have, each with the nearest that it has.
+    /// The settings that the server lacks, each with the most similar one that it has.
     ///
     /// # Errors
     /// The server does not answer.

@@ -26,8 +26,8 @@ pub enum Take {
     Others,
     /// A counter: its difference per second.
     Rate,
-    /// The same of a counter that its source refreshes every few seconds, or when one of the
-    /// sessions ends that this column counts: see [`crate::slow`].
+    /// The same for a counter that its source refreshes every few seconds, or when one of the
+    /// sessions counted in this column ends: see [`crate::slow`].
     SlowRate(&'static str),
     /// The difference of one counter for each of another: a mean over the interval.
     Per(&'static str),
@@ -140,7 +140,7 @@ impl Figure {
         }
     }
 
-    /// The same of a counter that is refreshed every few seconds only, or when one of the `open`
+    /// The same for a counter that is refreshed only every few seconds, or when one of the `open`
     /// sessions ends.
     pub const fn slow_byte_rate(
         title: &'static str,

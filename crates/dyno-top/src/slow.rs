@@ -1,6 +1,6 @@
-//! Rates of counters that their source refreshes every few seconds only, as HAProxy does with the
-//! bytes of sessions that go on. Over a shorter interval they stand still, and then leap. Without
-//! its `option contstats` they stand still until a session ends: then no rate is known.
+//! Rates of counters that their source refreshes only every few seconds, as HAProxy does with the
+//! bytes of open sessions. Over a shorter interval they do not change and then jump. Without
+//! HAProxy's `option contstats` they do not change until a session ends, and no rate is known.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ struct Held {
     at: Nanos,
     /// Whether that is when it changed, rather than when it was seen first.
     changed: bool,
-    /// Whether it stood still for long with sessions open.
+    /// Whether it did not change for long with sessions open.
     hides: bool,
     rate: Option<f64>,
 }
@@ -70,14 +70,14 @@ impl Held {
         }
     }
 
-    /// Sessions that are open may move bytes that are counted when they end.
+    /// Open sessions may move bytes that are counted only when they end.
     fn go_on(&mut self, value: f64, at: Nanos, is_open: bool) {
         let passed = at.saturating_sub(self.at);
         if value < self.value {
             *self = Self::first(value, at);
         } else if value > self.value {
-            // How long the counter had stood still when it was seen first is not known, nor since
-            // when bytes moved that were not counted.
+            // At the first look it is unknown how long the counter had not changed, and since when
+            // uncounted bytes moved.
             let is_known = (self.changed || passed >= REFRESH_NS) && !self.hides;
             let rate = (value - self.value) / (passed.max(1) as f64 / 1e9);
             *self = Self {

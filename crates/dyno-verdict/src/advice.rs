@@ -112,7 +112,7 @@ impl Look<'_> {
             .any(|name| self.mean(&series(name)).is_some())
     }
 
-    /// Whether this server has the setting: one that it refuses is no advice.
+    /// Whether this server has the setting. Do not advise one that it refuses.
     fn has(&self, setting: &str) -> bool {
         let settings = &self.run.settings;
         settings.is_empty() || settings.iter().any(|one| one.name == setting)

@@ -114,7 +114,7 @@ impl Made {
         }
     }
 
-    /// With what its evidence names. A check that passed names nothing.
+    /// Adds the causes that its evidence names. A passed check names none.
     pub(crate) fn naming(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
         for cause in causes {
             if self.outcome != Outcome::Pass && !self.causes.contains(&cause) {
@@ -124,7 +124,7 @@ impl Made {
         self
     }
 
-    /// With the class of durability that it found.
+    /// Adds the durability class that it found.
     pub(crate) fn classified(mut self, durability: Durability) -> Self {
         self.durability = Some(Box::new(durability));
         self

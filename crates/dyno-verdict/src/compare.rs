@@ -79,8 +79,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The metric that answers: the throughput, or the response time of an open loop, whose rate
-    /// was asked for.
+    /// The metric that answers the comparison: the throughput, or for an open loop, whose rate was
+    /// requested, the response time.
     pub fn subject(&self) -> Option<&Metric> {
         let called = |name: &str| self.metrics.iter().find(|metric| metric.name == name);
         let open = ["p99", "p95", "p50", "mean"];
@@ -97,8 +97,8 @@ impl Comparison {
         metrics.any(|metric| metric.name == "response time, mean")
     }
 
-    /// Of an open loop, what else tells how it kept up: late events and the backlog, where there
-    /// were some.
+    /// For an open loop, further metrics that show how it kept up: late events and the backlog, if
+    /// any.
     pub fn kept_up(&self) -> Vec<&Metric> {
         let names = [metrics::LATE, metrics::BACKLOG];
         let some = |value: Option<f64>| value.is_some_and(|value| value > 0.0);

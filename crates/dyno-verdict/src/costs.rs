@@ -87,8 +87,8 @@ const OBSERVED: [&str; 13] = [
 /// Why nothing is divided by the events of a run that lost an agent: the server did more of them.
 const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
 
-/// A cost that the server counts: its name and the series. What one of it is, the table of
-/// counters says.
+/// A cost that the server counts: its name and the series. The table of counters defines what one
+/// count is.
 type Row = (&'static str, &'static str);
 
 const MYSQL: &[Row] = &[
@@ -156,7 +156,7 @@ struct Meter<'a> {
     events_per_s: Option<f64>,
     /// Why costs of the host and of its disks are left out.
     shared_host: Option<String>,
-    /// How many nodes share the work, of which one is observed.
+    /// How many nodes share the work; only one is observed.
     nodes: Option<usize>,
 }
 
@@ -288,9 +288,10 @@ impl Meter<'_> {
         self.cost(name, mean, unit_size, unit, &series.join(" + "))
     }
 
-    /// The kernel counts a page when it is changed, and of a file with large folios all that hang
-    /// together: what its disks did not get may not have been written at all. After a restore the
-    /// disks also get what that had left in the page cache, and only the server's counts tell.
+    /// The kernel counts a page when it is changed, and for a file with large folios the whole
+    /// folio. So bytes that the disks did not get may never have been written. After a restore the
+    /// disks also get the data that it left in the page cache, and only the server's own counts are
+    /// right.
     fn written(&self) -> Cost {
         let cost = self.summed(
             "written by the server",
@@ -345,7 +346,7 @@ impl Meter<'_> {
         let others = self.view.is_shared() && !source.starts_with("client.");
         let with_others = self.shared_host.as_ref();
         let with_others = with_others.filter(|_| source.starts_with("host."));
-        // The observers look at the first endpoint alone, and everybody's work is divided by.
+        // The observers look only at the first endpoint, but the divisor is the work of all.
         let of_one = ["server.", "db."]
             .iter()
             .any(|scope| source.starts_with(scope));

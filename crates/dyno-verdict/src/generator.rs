@@ -21,7 +21,8 @@ use crate::check::{Check, Made, Threshold, doubted, graded};
 use crate::text;
 use crate::view::View;
 
-/// The number of the finding `generator-ceiling` that is the ceiling, in events per second.
+/// The name of the number in the finding `generator-ceiling` that holds the ceiling, in events per
+/// second.
 pub const CEILING: &str = "ceiling";
 
 pub(crate) const CHECKS: &[Check] = &[

@@ -168,16 +168,16 @@ fn network(view: &View) -> Made {
         return Made::not_checked("An embedded database has no network.");
     }
     let trip = dyno_stats::median(&view.values("db.round_trip"));
-    // A server in a container has a network of its own on this host.
+    // A server in a container has its own network on this host.
     match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
         (None, None) => Made::not_checked(format!("{}.", view.why_not("host.tcp"))),
         (own, there) => network_seen(own.as_ref(), there.as_ref(), trip),
     }
 }
 
-/// What was lost on a network, by one end's counters.
+/// Losses on a network, by the counters of one end.
 struct Traffic {
-    /// Segments sent again, in percent and per second.
+    /// Retransmitted segments, in percent and per second.
     again: Option<(f64, f64)>,
     /// Packets per second.
     dropped: Option<f64>,

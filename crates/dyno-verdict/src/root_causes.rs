@@ -1,7 +1,7 @@
 //! Suppress findings that another finding explains.
 //!
-//! [`RULES`] is the whole of it: which finding, of which cause, explains which others. It goes by
-//! checks, outcomes and causes; no text is looked at.
+//! [`RULES`] lists which finding, with which cause, explains which others. The rules use checks,
+//! outcomes and causes; they never look at text.
 
 #[cfg(test)]
 mod tests;
@@ -13,14 +13,14 @@ use dyno_core::summary::RunEnd;
 use crate::view::View;
 use crate::{errors, server};
 
-/// A finding that another one explains.
+/// A finding that another finding explains.
 #[derive(Clone, Copy)]
 enum Symptom {
     /// Whatever the check found.
     Of(&'static str),
-    /// Where this is among what its evidence names.
+    /// If its evidence names this cause.
     Naming(&'static str, Cause),
-    /// Where its evidence names this and nothing else.
+    /// If its evidence names this cause and no other.
     Only(&'static str, Cause),
 }
 
@@ -36,7 +36,7 @@ impl Symptom {
     }
 }
 
-/// What explains others, the sentence that says so, and what it explains.
+/// The finding that explains others, the sentence that says so, and the findings that it explains.
 struct Rule {
     when: fn(&Judged) -> bool,
     why: &'static str,
@@ -52,7 +52,7 @@ struct Judged<'a> {
 const UNCERTAIN: Symptom = Naming("length", Cause::UncertainMean);
 const OUTSIDE: Symptom = Only("work-done", Cause::TimeOutsideEvents);
 
-/// In this order: the first rule that explains a finding is the one that is named.
+/// The order matters: Dyno names the first rule that explains a finding.
 const RULES: &[Rule] = &[
     Rule {
         when: |judged| judged.doubted("other-load") || judged.doubted("other-processes"),
@@ -241,7 +241,7 @@ const STALLED: &str = "The server stood still: see `stalls`.";
 const LOST: &str = "Connections ended: see `restarts`.";
 const FAILED: &str = "The run failed: see `errors`.";
 const OF_FREEZES: &[Symptom] = &[Naming("observers", Cause::LateSamples), UNCERTAIN];
-/// Of a run that failed these explain nothing, refusals among them.
+/// In a failed run these explain nothing, even as refusals.
 const OF_FAILURES: &[Symptom] = &[
     Of("work-done"),
     Of("idle-sessions"),
@@ -303,12 +303,12 @@ impl Judged<'_> {
         self.doubted("restarts") && self.view.totals().reconnects > 0
     }
 
-    /// Whether other sessions were seen at the server, and its counters show their work.
+    /// Whether the server listed other sessions and its counters show their work.
     fn shared(&self) -> bool {
         self.doubted("server-counters") && self.view.largest("db.other_sessions") > Some(0.0)
     }
 
-    /// Whether errors refuse the run, and nothing else was done or it ended by them.
+    /// Whether errors refuse the run, and it did nothing else or ended because of them.
     fn failed(&self) -> bool {
         let own = self.view.summary();
         let ended = own.is_some_and(|own| matches!(own.end, RunEnd::Failed(_)));

@@ -211,7 +211,7 @@ fn connection(view: &View) -> Made {
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
-    // Of several endpoints' statements the one that is observed counts its own.
+    // If statements go to several endpoints, the observed one counts only its own.
     if view.totals().queries() == 0 || view.several_endpoints().is_some() {
         return None;
     }
@@ -312,12 +312,12 @@ fn all_ended(view: &View) -> bool {
     })
 }
 
-/// Connections, where they are so many for each event that the run's script makes them.
+/// Connections, if there are so many per event that the run's script must make them.
 fn connects_anew(view: &View) -> Option<Made> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     let counters = ["db.status.connections", "db.database.sessions"];
     let found = counters.iter().find_map(|name| {
-        // A moment's connections are those of sessions that begin.
+        // Connections made within a moment come from starting sessions.
         let per_s = dyno_stats::median(&view.values(name))?;
         Some((per_s, view.rates_while(name)?.0))
     });

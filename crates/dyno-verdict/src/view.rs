@@ -189,7 +189,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// So many whole bins in words: seconds, or intervals of the length that a log has.
+    /// A number of whole bins in words: seconds, or intervals of the log's length.
     pub(crate) fn whole(&self, bins: usize) -> String {
         let plural = crate::text::plural(bins as u64);
         match self.usual_s() {
@@ -335,7 +335,7 @@ impl<'a> View<'a> {
         (self.length_s >= LENGTH_MIN_S && covered < 0.5).then_some(covered)
     }
 
-    /// How many endpoints the load went to, where they are several: observers look at the first.
+    /// How many endpoints the load went to, if several: observers look only at the first.
     pub(crate) fn several_endpoints(&self) -> Option<usize> {
         let endpoints = self.summary()?.endpoints.len();
         (endpoints > 1).then_some(endpoints)

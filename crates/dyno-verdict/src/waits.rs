@@ -8,10 +8,10 @@ const SHARE_MIN: f64 = 0.05;
 /// In how many samples at least: sessions that begin open their tables.
 const SAMPLES_MIN: usize = 3;
 
-/// Of the tables that statements open, these were not in the cache: it is no limit below.
+/// The share of opened tables missing in the cache; below it the cache is no limit.
 const MISSES_MIN: f64 = 0.01;
 
-/// Percent of the periods of a quota.
+/// In percent of the periods of a quota.
 const THROTTLED_MIN: f64 = 50.0;
 
 const OPENING: &str = "db.sessions[opening_tables]";
@@ -24,7 +24,7 @@ pub fn waits(run: &RunRecord) -> Vec<String> {
         .collect()
 }
 
-/// A quota of CPU time that the server used up in most of its periods.
+/// A CPU quota that the server used up in most of its periods.
 fn throttled(run: &RunRecord) -> Option<String> {
     let measured_s = run.summary.as_ref()?.measured_s;
     let series = run.series("server.cgroup.cpu_throttled")?;
@@ -75,13 +75,13 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
     })
 }
 
-/// The share of opened tables that the cache did not hold. Sessions also wait for the locks of a
-/// cache that holds all.
+/// The share of opened tables missing in the cache. Sessions also wait for the locks of a cache
+/// that has all tables.
 fn missed(run: &RunRecord, measured_s: f64) -> Option<f64> {
     let mean = |name: &str| run.series(name)?.mean(0.0, measured_s);
     let misses = mean("db.status.table_open_cache_misses");
     let hits = mean("db.status.table_open_cache_hits");
-    // Older servers count each table that they open anew, and none that they find.
+    // Older servers count each table that they open, but not cache hits.
     let (misses, all) = match misses {
         Some(misses) => (misses, misses + hits.unwrap_or(0.0)),
         None => (

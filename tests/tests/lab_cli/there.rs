@@ -1,4 +1,4 @@
-//! Tables on servers that run already: used where they fit, dropped by `--reload` only.
+//! Tables on running servers: used if they fit, dropped only by `--reload`.
 
 use rusqlite::Connection;
 
@@ -12,7 +12,7 @@ fn rows(lab: &Lab) -> (i64, bool) {
     read.unwrap()
 }
 
-/// A table of the user's with 100 rows.
+/// A table with 100 rows that belongs to the user.
 fn with_table() -> Lab {
     let lab = Lab::new();
     lab.dyno("prepare oltp_point_select --table-size=100 -T sqlite:u.db")
@@ -66,7 +66,7 @@ fn what_would_drop_tables_of_the_users_stops_before_anything_is_touched() {
         has(&said, &[why, "Nothing was touched; --reload"]);
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
-    // What an experiment loaded itself it may load anew.
+    // An experiment may reload what it loaded itself.
     let line = format!("lab --vary table_size=50,100 {LINE}").replace("u.db", "new.db");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);
 }

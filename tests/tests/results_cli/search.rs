@@ -72,7 +72,7 @@ fn the_highest_rate_lies_between_its_bounds_and_each_trial_is_a_run() {
     has(&table, &["p50", "offered"]);
     let page = "report --rows offered --where search=mine,disk=none -o search.html";
     has(&lab.dyno(page).success(), &["search.html: "]);
-    // The answer is kept with the trials, and heads their page.
+    // The answer is stored with the trials and heads their page.
     let page = std::fs::read_to_string(lab.path("search.html")).unwrap();
     let (_, heading) = page.split_once("<h1").unwrap();
     let (heading, _) = heading.split_once("</h1>").unwrap();

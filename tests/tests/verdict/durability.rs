@@ -203,7 +203,7 @@ fn work_that_is_never_committed_is_told() {
     kept.passed("durability");
 }
 
-/// `XA COMMIT` commits, whatever autocommit is.
+/// `XA COMMIT` commits, whatever the value of autocommit.
 fn commits_as_a_participant(url: &str, folder: &Path) {
     let script = folder.join("distributed.lua");
     fs::write(&script, DISTRIBUTED).unwrap();

@@ -78,7 +78,7 @@ pub fn postgres_bin() -> Option<PathBuf> {
     postgres_below(Path::new("/usr/lib/postgresql"))
 }
 
-/// The PostgreSQL of the tree that MySQL is unpacked into: Debian's newest.
+/// The PostgreSQL unpacked into the same tree as MySQL: Debian's newest.
 pub fn newest_postgres_bin() -> Option<PathBuf> {
     match env::var_os(NEWEST_POSTGRES).map(PathBuf::from) {
         Some(path) => Some(path),

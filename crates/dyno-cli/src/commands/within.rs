@@ -26,7 +26,7 @@ pub struct Within {
     pub kept: Kept,
     /// Nothing is run: what is kept is the plan.
     pub plans_only: bool,
-    /// Nothing is run: what is kept is which of the workload's tables are there.
+    /// Runs nothing; reports which of the workload's tables exist.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
     /// The run is the part that an agent makes of one.
     pub part: Option<Arc<AgentLoad>>,
@@ -88,7 +88,7 @@ pub struct RunContext {
     pub output: Output,
     /// The part of a run that it is, if it is one.
     pub part: Option<Arc<AgentLoad>>,
-    /// Where it goes which tables are there, where that is wanted in place of a run.
+    /// Where to report which tables exist, if requested in place of a run.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
 }
 

@@ -77,7 +77,7 @@ fn kind(state: &[u8]) -> ErrorKind {
         b"25006" | b"3D000" | b"0P000" | b"42501" => ErrorKind::Refused,
         b"42P01" => ErrorKind::NoTable,
         b"42P07" => ErrorKind::TableExists,
-        // There is one of this name, there is none.
+        // A statement of this name already exists; no statement of this name exists.
         b"42P05" | b"26000" => ErrorKind::Prepared,
         // Shutdown, crash, start, dropped database, idle timeout.
         [b'5', b'7', b'P', b'0', ..] | [b'0', b'8', ..] => ErrorKind::Lost,

@@ -18,15 +18,15 @@ pub(super) struct Document {
     pub(super) options: BTreeMap<String, Value>,
     #[serde(default)]
     pub(super) jobs: Vec<Job>,
-    /// In place of `jobs` where fio was a client of other fios: their jobs, then the sum of all.
+    /// In place of `jobs` if fio was the client of fio servers: their jobs, then the sum of all.
     #[serde(default)]
     client_stats: Vec<Job>,
     #[serde(default)]
     pub(super) disk_util: Vec<Disk>,
 }
 
-/// A job, or with `group_reporting` all of a group: then it has the first job's name and the last
-/// one's options.
+/// A job, or with `group_reporting` all jobs of a group: the entry then has the first job's name
+/// and the last job's options.
 #[derive(Clone, Deserialize)]
 pub(super) struct Job {
     #[serde(default)]
@@ -63,15 +63,15 @@ pub(super) struct Job {
     pub(super) sys_cpu: Option<f64>,
 }
 
-/// What fio itself found about its steady state, where it was to look for one.
+/// fio's own result on its steady state, if it was asked to find one.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct SteadyState {
-    /// What was asked for: `iops:5%`.
+    /// The requested criterion: `iops:5%`.
     #[serde(default)]
     pub(super) ss: String,
     #[serde(default)]
     pub(super) attained: u8,
-    /// What it was at the end.
+    /// The value at the end.
     #[serde(default)]
     pub(super) criterion: Value,
 }
@@ -95,7 +95,7 @@ pub(super) struct Direction {
     /// Since version 2.1.11.
     #[serde(default)]
     pub(super) total_ios: u64,
-    /// Whether the count is the rate times the time, as it was not printed.
+    /// Whether the count was computed from rate and time because fio did not print it.
     #[serde(skip)]
     pub(super) is_computed: bool,
     #[serde(default)]
@@ -271,7 +271,7 @@ impl Direction {
         self.bw_bytes.unwrap_or(self.bw * 1024.0)
     }
 
-    /// Counts the I/Os where fio did not print how many there were.
+    /// Computes the number of I/Os if fio did not print it.
     fn count(&mut self) {
         const MS_PER_S: f64 = 1000.0;
         let made = self.iops * self.runtime as f64 / MS_PER_S;
@@ -280,8 +280,8 @@ impl Direction {
         }
     }
 
-    /// From submission to completion in nanoseconds, whatever the version's unit. With the
-    /// submission where only those have percentiles.
+    /// From submission to completion in nanoseconds, whatever the version's unit. Includes the
+    /// submission if only those latencies have percentiles.
     pub(super) fn latency(&self) -> Latency {
         const NS_PER_US: f64 = 1000.0;
         if let Some(us) = self.clat.as_ref().filter(|_| !self.clat_ns.is_known()) {
@@ -305,7 +305,7 @@ impl Direction {
         }
     }
 
-    /// Whether only the latencies with the submission have percentiles, as with
+    /// Whether only the latencies that include the submission have percentiles, as with
     /// `clat_percentiles=0 lat_percentiles=1`.
     pub(super) fn with_submission(&self) -> bool {
         self.clat_ns.is_known() && !self.clat_ns.is_spread() && self.lat_ns.is_spread()
@@ -323,7 +323,7 @@ impl Latency {
         !self.percentile.is_empty() || !self.bins.is_empty()
     }
 
-    /// The same where each of so many I/Os has one, if fio did not print their count.
+    /// The same with one latency for each of this many I/Os, if fio did not print the count.
     fn counted(mut self, ios: u64) -> Self {
         if self.count == 0 && self.is_known() {
             let bins = self.bins.values();

@@ -11,7 +11,7 @@ const TOLERANCE: f64 = 0.02;
 const UNDER_WAY: f64 = 16.0;
 /// Bins are up to 1/64 wide, and percentiles are told by their bounds.
 const BIN: f64 = 0.04;
-/// By how much Little's law may be missed: clocks of jobs do not begin at once.
+/// The tolerance for Little's law: the clocks of jobs do not start at the same time.
 const CROWD: f64 = 0.1;
 /// The units of sizes are powers of 1000 or of 1024, as options say.
 const SIZE: f64 = 0.12;
@@ -58,15 +58,15 @@ impl Group<'_> {
         all
     }
 
-    /// Whether the group is one entry of the document, which with `group_reporting` is all of its
-    /// jobs. The document does not say whether that was given.
+    /// Whether the group is one entry of the document. With `group_reporting` that entry is all of
+    /// its jobs; the document does not say whether the option was given.
     fn may_be_of_several(&self) -> bool {
         self.jobs.len() == 1
     }
 
-    /// Whether the group's one entry is surely of several jobs that differ: its I/Os are not of the
-    /// size in its options, or more than its jobs can have under way. Those options are then not
-    /// everybody's, and nobody knows how many jobs there were.
+    /// Whether the group's single entry certainly covers several different jobs: its I/Os do not
+    /// have the size in its options, or exceed the depth of its jobs. Then the options do not apply
+    /// to all jobs, and their number is unknown.
     pub(super) fn is_of_several(&self) -> bool {
         let [job] = self.jobs.as_slice() else {
             return false;
@@ -77,7 +77,7 @@ impl Group<'_> {
         differs || self.crowd(job).is_some()
     }
 
-    /// I/Os that were under way at a time by Little's law, if they are more than options allow.
+    /// I/Os in flight by Little's law, if more than the options allow.
     fn crowd(&self, job: &Job) -> Option<f64> {
         const NS_PER_MS: f64 = 1e6;
         // Before version 2.2 it prints no options.
@@ -105,13 +105,13 @@ impl Group<'_> {
         (under_way > most * (1.0 + CROWD + edge)).then_some(under_way)
     }
 
-    /// I/Os that one job has under way at a time, at most.
+    /// The maximum number of I/Os that one job has in flight.
     pub(super) fn depth_of(&self, job: &Job) -> u32 {
         let depth = job.number(self.last, "iodepth").unwrap_or(1);
         u32::try_from(depth.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// What fio itself says against a steady state.
+    /// fio's own evidence against a steady state.
     pub(super) fn unsteady(&self) -> Option<String> {
         let found = self.jobs.iter().find_map(|job| {
             let own = job.steadystate.as_ref().filter(|own| own.attained == 0)?;
@@ -155,7 +155,7 @@ impl Group<'_> {
         ))
     }
 
-    /// The mean size of I/Os and the one in the options, where these differ.
+    /// The mean size of I/Os and the size in the options, if they differ.
     fn other_size(&self, job: &Job, index: usize, own: &Direction) -> Option<(f64, f64)> {
         let mean = own.bw_bytes.filter(|_| own.iops > 0.0)? / own.iops;
         let mut varied = VARIED.iter();

@@ -7,8 +7,8 @@ use super::latency::Merged;
 use crate::gaps::gap;
 
 impl Group<'_> {
-    /// What fio's JSON leaves unknown. Fields of these names hold zero where their type leaves no
-    /// choice.
+    /// What fio's JSON leaves unknown. Fields of these names hold zero if their type allows nothing
+    /// else.
     pub(super) fn gaps(
         &self,
         all: &Merged,

@@ -20,7 +20,7 @@ pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     if let Some((first, text)) = failed(draft) {
         all.push((Some(first.line), format!("{text}: {}", first.text)));
     }
-    // The result was there already.
+    // The result already existed.
     if let Some(first) = draft.failures.iter().find(|own| own.stage == Stage::After) {
         let text = format!(
             "{} failed after the test, which the result does not show: {}",
@@ -44,8 +44,8 @@ pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     all
 }
 
-/// Virtual users that failed before the test was over: the first thing that one of them said, and
-/// how many there are.
+/// Virtual users that failed before the end of the test: the first error message, and how many
+/// users failed.
 pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
     let within = |own: &Said| own.stage != Stage::After;
     let first = draft.failures.iter().find(|own| within(own))?;
@@ -53,8 +53,8 @@ pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
     Some((first, format!("{} failed", failed.told(draft.users))))
 }
 
-/// Why the load was not the one that was asked for: working users that ended, without an error,
-/// before the test was over.
+/// Why the load was not the requested one: working users that ended without an error before the end
+/// of the test.
 pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     let early = |own: &Said| {
         matches!(own.stage, Stage::RampUp | Stage::Test)
@@ -72,16 +72,16 @@ pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     ))
 }
 
-/// Transactions that failed in the test; of a log that does not tell its parts, all.
+/// Transactions that failed in the test; all, if the log does not show its phases.
 pub(super) fn errors(draft: &Draft) -> u64 {
     let within = |own: &&Said| matches!(own.stage, Stage::Unknown | Stage::Test);
     draft.errors.iter().filter(within).count() as u64
 }
 
-/// So many virtual users.
+/// A number of virtual users in words.
 struct Users(usize);
 
-/// Those that said something like that. One may say it more than once.
+/// The users that printed such a message. A user may print it more than once.
 fn users(all: &[Said], fits: impl Fn(&Said) -> bool) -> Users {
     let fitting = all.iter().filter(|own| fits(own));
     let (named, unnamed): (Vec<&Said>, Vec<&Said>) = fitting.partition(|own| own.user.is_some());

@@ -6,10 +6,10 @@ use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
-/// How far a run was.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// Before the ramp-up, or in a log that does not say it.
+    /// Before the ramp-up, or in a log that does not show it.
     #[default]
     Unknown,
     RampUp,
@@ -18,7 +18,7 @@ pub(super) enum Stage {
     After,
 }
 
-/// What a virtual user said of its end, or of an error.
+/// What a virtual user printed about its end or an error.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) line: usize,
@@ -49,17 +49,17 @@ pub(super) struct Draft {
     /// The transaction counter: transactions per minute, at a time.
     pub(super) counter: Vec<(Option<Moment>, f64)>,
     pub(super) profile: Profile,
-    /// Virtual users that failed: their error, and that they finished so.
+    /// Virtual users that failed: their error, and that they finished with it.
     pub(super) failures: Vec<Said>,
-    /// Virtual users that ended as they should.
+    /// Virtual users that ended normally.
     pub(super) finished: Vec<Said>,
-    /// Transactions that failed in a virtual user that went on.
+    /// Transactions that failed in a virtual user that continued.
     pub(super) errors: Vec<Said>,
     pub(super) digest: LogHash,
 }
 
 impl Draft {
-    /// Whether there is anything in it to tell.
+    /// Whether it contains anything to report.
     pub(super) fn has_figures(&self) -> bool {
         self.result.is_some() || !self.counter.is_empty() || self.profile.is_read()
     }
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what a virtual user says of its end, or of an error.
+    /// Reads a virtual user's line about its end or an error.
     fn of_user(&mut self, user: Option<&str>, said: &str, bare: &str, number: usize) -> bool {
         // `Error in Virtual User 3: …` is not the user's own line.
         let error = said.strip_prefix("Error in Virtual User ");
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a virtual user tells of a transaction that failed, after which it goes on.
+/// Whether a virtual user reports a failed transaction and continues.
 fn is_error(said: &str) -> bool {
     // Without RAISEERROR: the script's own words, or those of the client library for MySQL.
     said.ends_with("Error set RAISEERROR for Details") || said.contains("/db server: ")
@@ -240,7 +240,7 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     let rest = rest.trim();
     let tpm = |text: &str| {
         let (count, of) = number::leading_count(text)?;
-        // What has no unit may be cut.
+        // A figure without its unit may be cut.
         let (database, _) = of.split_once(" TPM")?;
         Some((count, database.trim().to_owned()))
     };
@@ -255,7 +255,7 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
 }
 
 /// The same lines of what `jobs` prints as JSON: a list of virtual users and what they said, one
-/// after the other. `None` of what is no such list.
+/// after the other. `None` if it is not such a list.
 pub(super) fn of_jobs(text: &str) -> Option<String> {
     let list: Vec<String> = serde_json::from_str(text.trim()).ok()?;
     let pairs = list.chunks_exact(2);

@@ -35,7 +35,7 @@ impl Procedure {
         }
     }
 
-    /// What cannot be true of its figures.
+    /// Figures that cannot be true.
     fn contradiction(&self) -> Option<String> {
         if self.calls > 0 && self.avg <= 0.0 {
             return Some("its mean is missing".to_owned());
@@ -78,9 +78,9 @@ pub(super) struct Profile {
     /// Over how long, in seconds.
     pub(super) elapsed_s: Option<f64>,
     pub(super) procedures: Vec<Procedure>,
-    /// Whether a log has a profile, be it read or not.
+    /// Whether a log has a profile, read or not.
     pub(super) is_there: bool,
-    /// What is wrong with it, and left out.
+    /// What is wrong with it and left out.
     pub(super) said: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ impl Reader {
         let whole = |users: u32| active == Some(u64::from(users));
         for own in &mut profile.procedures {
             let parts = users.get(&own.name).filter(|(users, _)| whole(*users));
-            // Where HammerDB stores jobs, too, each user's times are in the summary twice.
+            // If HammerDB also stores jobs, the summary includes each user's times twice.
             if let Some((_, calls)) = parts
                 && own.calls == calls.saturating_mul(2)
             {
@@ -246,8 +246,8 @@ impl Reader {
     }
 }
 
-/// `CALLS: 3427 MIN: 1.730ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, with tabs between, or
-/// nothing where those were lost.
+/// `CALLS: 3427 MIN: 1.730ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, separated by tabs, or
+/// by nothing if those were lost.
 fn figures(procedure: &mut Procedure, line: &str) {
     for (at, _) in line.match_indices(':') {
         let before = &line[..at];
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!((found.elapsed_s, found.of), (Some(90.0), Of::All));
         let unit = read(&tabs.replace("612.500", "0.612ms"));
         assert_eq!(unit.procedures[0].deviation, Some(0.612));
-        // What cannot be true is left out, with its name.
+        // Impossible figures are left out and named.
         for (from, to, told) in [
             (
                 "TOTAL: 250.100",
@@ -350,7 +350,7 @@ mod tests {
         let own = &twice.procedures[0];
         assert_eq!((own.calls, own.total, twice.said.len()), (50, 100.0, 1));
         assert_eq!(all(70).procedures, []);
-        // Where a user is missing nothing can be said.
+        // If a user is missing, nothing can be said.
         assert_eq!(
             read(&[user(2, 30), summary(70)].concat()).procedures.len(),
             1

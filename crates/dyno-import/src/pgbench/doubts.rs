@@ -67,7 +67,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     said
 }
 
-/// What a log of sums tells that no report says.
+/// What a log of sums shows and no report does.
 pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, String)> {
     let skipped = sums.skipped();
     (skipped > 0 && output.processed.is_none() && output.points.is_empty()).then(|| {
@@ -184,12 +184,12 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     })
 }
 
-/// Marks lines of progress that hold more than the report has room for, and tells of them.
+/// Marks and reports progress lines that hold more than the report has room for.
 pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
     let Some(processed) = output.processed else {
         return Vec::new();
     };
-    // Some versions count what failed or was skipped, too.
+    // Some versions also count failed or skipped transactions.
     let total = processed
         .saturating_add(output.failed.unwrap_or(0))
         .saturating_add(output.skipped.unwrap_or(0));

@@ -72,7 +72,7 @@ pub(super) fn gaps(
     gaps
 }
 
-/// What of the latencies, and of the failures, is not known.
+/// What is unknown about the latencies and the failures.
 fn of_latencies(
     output: &Output,
     run: &RunRecord,

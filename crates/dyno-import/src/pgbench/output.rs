@@ -81,7 +81,7 @@ pub(super) struct Output {
     pub(super) tps: Option<f64>,
     /// With it, which versions before 14 print beside it.
     pub(super) tps_with_connecting: Option<f64>,
-    /// The report lacks its rate, which other figures of it made.
+    /// The report lacks its rate, which was computed from its other figures.
     pub(super) lacks_rate: bool,
     /// A client was given up, so that the figures are incomplete.
     pub(super) aborted: bool,
@@ -89,7 +89,7 @@ pub(super) struct Output {
     pub(super) statements: Vec<Statement>,
     /// What it complained of: the line, and the text.
     pub(super) complaints: Vec<(usize, String)>,
-    /// What could not be read, or was understood only in part.
+    /// What could not be read, or was understood only partly.
     pub(super) said: Vec<(Option<usize>, String)>,
     /// All of the run's lines, for its name.
     pub(super) digest: LogHash,
@@ -106,8 +106,8 @@ impl Output {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
     }
 
-    /// Makes the rate of a report that lacks it from what else it says: the count over the time, or
-    /// over the latencies that the clients had one behind the other.
+    /// Computes a missing rate from the rest of the report: the count over the time, or over the
+    /// clients' successive latencies.
     pub(super) fn complete(&mut self) {
         let lacks = self.tps.is_none() && self.points.is_empty();
         let Some(processed) = self.processed.filter(|_| lacks) else {
@@ -133,8 +133,8 @@ impl Output {
         self.said.push((Some(self.line), text));
     }
 
-    /// The mean latency of a transaction. Where none was timed, pgbench prints the clients' time
-    /// over their transactions, in which is the time to connect for each (`--connect`).
+    /// The mean latency of a transaction. If none was timed, pgbench prints the clients' time over
+    /// their transactions, which includes the time to connect for each (`--connect`).
     pub(super) fn mean_ms(&self) -> Option<f64> {
         let computed = self.stddev_ms.is_none();
         let connecting = self.reconnecting_ms.filter(|_| computed).unwrap_or(0.0);
@@ -235,8 +235,8 @@ impl Reader<'_> {
             || bare.starts_with("progress: ") && run.begun_report()
     }
 
-    /// Whether a line is in the report already: people keep the lines of a run that differ from
-    /// those of the run before.
+    /// Whether the report already has such a line: some people keep only the lines of a run that
+    /// differ from the run before.
     fn begins_again(&self, bare: &str) -> bool {
         let Some(run) = &self.run else {
             return false;
@@ -261,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Begins another run that has the banner, the scripts and the scale of the one before it.
+    /// Begins another run with the banner, the scripts and the scale of the one before it.
     fn goes_on(&mut self, number: usize) {
         let before = self.run.take().unwrap_or_default();
         let run = self.open(number);
@@ -402,7 +402,7 @@ fn statement(bare: &str) -> Option<Statement> {
     })
 }
 
-/// Whether a line that the log ends with may lack the end of a figure, or what follows it.
+/// Whether the last line of a log may lack the end of a figure, or what follows it.
 fn is_torn(bare: &str) -> bool {
     let rate = bare.starts_with("tps = ") && !bare.contains('(');
     rate || text::decimals_at_end(bare).is_some()

@@ -20,7 +20,7 @@ use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
 
-/// Transactions without a time, which a check of the verdict goes by.
+/// Transactions without a time; a check of the verdict uses this name.
 const UNTIMED: &str = "import.untimed";
 
 /// Times of progress from here on are seconds since 1970.

@@ -3,7 +3,7 @@
 use super::output::{Output, Script};
 use crate::number;
 
-/// Takes a line of the report.
+/// Reads a line of the report.
 pub(super) fn report(run: &mut Output, bare: &str) -> bool {
     let Some((label, value)) = bare.split_once([':', '=']) else {
         // `pgbench: duration: 5 s` has none of this.
@@ -68,7 +68,7 @@ fn above(run: &mut Output, label: &str, value: &str) -> bool {
     true
 }
 
-/// Takes a line about one of several scripts.
+/// Reads a line about one of several scripts.
 pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
     if let Some((_, name)) = bare
         .strip_prefix("SQL script ")

@@ -14,8 +14,8 @@ fn ending(name: &str, steps: usize) -> String {
     dyno_core::redact::text(start.map_or(name, |(at, _)| &name[at + 1..]))
 }
 
-/// The scripts' names, each with as many of its folders as tell it from the others. One that is
-/// there twice has its number.
+/// The scripts' names, each with as many folders as distinguish it from the others. A script that
+/// occurs twice gets a number.
 pub(super) fn labels(output: &Output) -> Vec<String> {
     const STEPS_MAX: usize = 64;
     let names: Vec<&str> = output.scripts.iter().map(|one| one.name.as_str()).collect();

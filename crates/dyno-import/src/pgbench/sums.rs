@@ -1,4 +1,4 @@
-//! What a log of sums (`--aggregate-interval`) tells of a run.
+//! What a log of sums (`--aggregate-interval`) shows about a run.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const US_PER_MS: f64 = 1e3;
 /// The sums of all threads over time.
 pub(super) struct Sums {
     times: BTreeMap<u64, Sum>,
-    /// Whether the log tells failures: a column of zeros may be one that was not asked for.
+    /// Whether the log shows failures: a column of zeros may not have been requested.
     tells_failed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Sums {
         self.times.is_empty()
     }
 
-    /// How long each of these times is; of one time alone nobody knows it.
+    /// The length of these times; unknown if there is only one.
     fn step(&self) -> Option<f64> {
         let starts: Vec<f64> = self.times.keys().map(|&from_s| from_s as f64).collect();
         let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -78,8 +78,7 @@ impl Sums {
         (all.count > 0).then_some(all)
     }
 
-    /// Intervals, without the first and the last one: nobody knows how much of their time the run
-    /// lasted.
+    /// Intervals, without the first and the last: the run covers an unknown part of them.
     pub(super) fn intervals(&self, output: &Output) -> Vec<IntervalSummary> {
         let (Some(step), Some(start)) = (self.step(), self.start_s()) else {
             return Vec::new();
@@ -228,7 +227,7 @@ impl Sum {
         self.failed = more(self.failed, other.failed);
     }
 
-    /// A value that is one only if a transaction was done.
+    /// A value that is valid only if a transaction was done.
     fn of_done(&self, value: f64) -> Option<f64> {
         (self.count > 0).then_some(value)
     }

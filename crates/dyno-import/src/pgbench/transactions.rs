@@ -45,12 +45,12 @@ pub(super) struct Sum {
     pub(super) max_us: f64,
     /// The sum of the lags behind the schedule, of a run that had one (`--rate`).
     pub(super) lag_us: Option<f64>,
-    /// Transactions that were late already when they were to begin.
+    /// Transactions that were already late when due to begin.
     pub(super) skipped: Option<u64>,
     /// Tries after the first.
     pub(super) retries: Option<u64>,
-    /// Transactions that the server refused too often. Without `--failures-detailed` it is 0 even
-    /// if there were some.
+    /// Transactions that failed after all tries. Without `--failures-detailed` it is 0 even if
+    /// there were some.
     pub(super) failed: Option<u64>,
 }
 

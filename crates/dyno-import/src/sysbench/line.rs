@@ -22,7 +22,7 @@ pub(crate) enum Reported {
     Unknown,
 }
 
-/// What lines look like that nothing cut off, of versions 1.0 and 0.5, and of the test of the CPU.
+/// Shapes of complete lines of versions 1.0 and 0.5, and of the CPU test.
 const WHOLE: [&str; 3] = [
     "[ #s ] thds: # tps: # qps: # (r/w/o: #/#/#) lat (ms,#%): # err/s: # reconn/s: #",
     "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # reconnects: #",
@@ -30,11 +30,11 @@ const WHOLE: [&str; 3] = [
 ];
 /// What lines with rates hold.
 const RATES: [&str; 2] = [" tps: ", " eps: "];
-/// Rates are printed with so many decimals.
+/// The number of decimals of printed rates.
 const DECIMALS: usize = 2;
 
-/// The kinds of report lines of a run, by which one is known that ends early: a process that is
-/// killed writes whole blocks, not whole lines.
+/// The kinds of report lines of a run, used to recognize a cut line: a killed process leaves whole
+/// blocks, not whole lines.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     /// Their shapes, and whether they end in a figure of two decimals.
@@ -65,7 +65,7 @@ impl Kinds {
     }
 }
 
-/// What is told of a line that is cut off.
+/// The warning about a line that is cut off.
 pub(crate) const ENDS_EARLY: &str = "a line that is cut off, perhaps within a figure, is left out";
 
 /// Whether a log that ends with this line may lack digits of its last figure. The last line of a

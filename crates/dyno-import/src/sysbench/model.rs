@@ -213,7 +213,7 @@ impl Draft {
     }
 }
 
-/// Rows that tell moments begin at zero; the first of them ends an interval as long as the second.
+/// Rows with moments begin at zero; the first of them ends an interval as long as the second.
 pub(crate) fn end_first_interval(draft: &mut Draft) {
     let [first, second, ..] = draft.points.as_slice() else {
         return;

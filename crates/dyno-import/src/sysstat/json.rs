@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// A log's text, written anew.
+/// A log's text, rewritten.
 pub(crate) struct Written {
     pub(crate) text: String,
     /// Whether its times are UTC.
@@ -12,8 +12,7 @@ pub(crate) struct Written {
     pub(crate) is_cut: bool,
 }
 
-/// Tables of `sadf -j`: where each is, and what stands before and behind its columns' names in
-/// sar's text.
+/// Tables of `sadf -j`: where each is, and the prefix and suffix of its column names in sar's text.
 const TABLES: [(&str, &str, &str); 9] = [
     ("/process-and-context-switch", "", "/s"),
     ("/swap-pages", "", "/s"),
@@ -31,7 +30,7 @@ const LISTS: [(&str, &str, &str, &str); 3] = [
     ("/disk", "disk-device", "", "/s"),
     ("/network/net-dev", "iface", "", "/s"),
 ];
-/// Names that differ otherwise.
+/// Names that differ in another way.
 const NAMES: [(&str, &str); 10] = [
     ("cpu", "CPU"),
     ("disk-device", "DEV"),
@@ -45,7 +44,7 @@ const NAMES: [(&str, &str); 10] = [
     ("tps/s", "tps"),
 ];
 
-/// The log as text; `None` of what is no JSON of sysstat.
+/// The log as text; `None` if it is not sysstat's JSON.
 pub(crate) fn text(log: &str) -> Option<Written> {
     let log = log.trim_start_matches('\u{feff}').trim();
     if !log.starts_with('{') || !log.contains("\"sysstat\"") {
@@ -65,7 +64,7 @@ pub(crate) fn text(log: &str) -> Option<Written> {
     Some(written)
 }
 
-/// A cut JSON up to the last object that is whole, with all that is open closed.
+/// A cut JSON up to the last complete object, with all open brackets closed.
 fn closed(log: &str) -> Option<String> {
     let log = &log[..=log.rfind('}')?];
     let mut open = Vec::new();

@@ -1,5 +1,5 @@
-//! The text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): tables one behind the other, each
-//! below a heading, and before each row the time of day, as the locale has it.
+//! The text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): tables one after another, each
+//! with a heading, and each row begins with the time of day in the locale's format.
 
 mod columns;
 pub(crate) mod json;
@@ -67,8 +67,8 @@ struct Reader<'a> {
     moments: Vec<Moment>,
     /// Whether the times are UTC.
     utc: bool,
-    /// The samples with rows of devices, and whether the last row is one, after which others may
-    /// be missing.
+    /// The samples with rows of devices, and whether the last row is one. After it others may be
+    /// missing.
     devices: BTreeSet<usize>,
     ends_in_devices: bool,
     places: BTreeMap<u64, usize>,

@@ -67,9 +67,9 @@ const CONFIDENCE: f64 = 0.95;
 /// What is said of a claim about cells that no trial was made of.
 const NOTHING: &str = "no trial that counts has what it is about; a smaller scale may leave it out";
 
-/// Figures that an open loop only repeats.
+/// Figures in which an open loop only repeats its offered rate.
 const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
-/// From this share of the offered rate on an open loop kept it.
+/// An open loop kept the offered rate if it reached this share of it.
 const KEPT: f64 = 0.98;
 const RATE_ASKED: &str = "its trials are open loops that kept the requested rate: claim a response \
                           time such as p99, late_share or backlog";
@@ -145,8 +145,7 @@ impl Experiment {
         }
     }
 
-    /// Whether a claim is about the rate of trials of an open loop, and each kept the rate that was
-    /// asked for.
+    /// Whether a claim is about the rate of open-loop trials that all kept the requested rate.
     fn rate_was_asked_for(&self, check: &Check, trials: &[Measured]) -> bool {
         let names = [&check.ratio, &check.figure, &check.spread];
         let mut names = names.into_iter().flatten();

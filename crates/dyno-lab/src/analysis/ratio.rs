@@ -42,12 +42,12 @@ pub struct Ratio {
     pub pairs: usize,
 }
 
-/// More blocks than these nobody measures.
+/// No one measures more blocks than this.
 const BLOCKS_NEEDED_MAX: usize = 1_000;
 
 impl Ratio {
-    /// Whether its interval holds 1 and reaches beyond 10 % on a side: neither a difference nor its
-    /// absence is shown.
+    /// Whether its interval contains 1 and reaches beyond 10 % on a side: it shows neither a
+    /// difference nor its absence.
     pub fn is_inconclusive(&self) -> bool {
         const SMALL: (f64, f64) = (0.9, 1.1);
         self.bounds
@@ -72,7 +72,7 @@ impl Ratio {
     }
 }
 
-/// How far the interval of a mean reaches, in standard deviations of the values.
+/// The half-width of the interval of a mean, in standard deviations of the values.
 fn mean_reach(count: usize, confidence: f64) -> Option<f64> {
     // Values of standard deviation 1: as many of each sign, and 0 in an odd number.
     let pairs = (count / 2).max(1) as f64;
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(wide.blocks_needed(), Some(2));
         assert!(!ratio(1.01, 0.97, 1.05, 5).is_inconclusive());
         assert!(!ratio(2.0, 1.5, 2.6, 5).is_inconclusive());
-        // As good as no difference: no number of blocks shows one.
+        // Almost no difference: no number of blocks shows one.
         assert_eq!(ratio(1.0, 0.5, 2.0, 4).blocks_needed(), None);
         assert!(
             ratio(1.1, 0.7, 1.7, 4)

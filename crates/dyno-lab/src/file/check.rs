@@ -307,7 +307,7 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
     }
 }
 
-/// A factor that no trial has a level of: it is neither crossed nor in a cell of the list. A
+/// A factor without a level in any trial: it is neither crossed nor in a cell of the list. A
 /// smaller scale may leave one out.
 fn idle(experiment: &Experiment, problems: &mut Problems) {
     let design = &experiment.design;

@@ -34,7 +34,7 @@ pub struct Digests {
     reset: Option<String>,
     /// Digests were dropped so often.
     dropped: Option<u64>,
-    /// Executions of prepared statements that have no digest: MariaDB's by the binary protocol.
+    /// Executions of prepared statements without a digest: MariaDB's by the binary protocol.
     prepared: Option<u64>,
 }
 
@@ -193,7 +193,7 @@ fn mysql(control: &mut Control, timeout: Duration) -> Result<Digests, String> {
             (Some(key), _) => found.put(key, &row, text(&row, 9).unwrap_or_default()),
         }
     }
-    // Who executes them as text, by EXECUTE, has a digest of that.
+    // An execution as text, by EXECUTE, has its own digest.
     let sql = "SELECT SUM(CASE VARIABLE_NAME WHEN 'COM_STMT_EXECUTE' THEN VARIABLE_VALUE ELSE \
                -VARIABLE_VALUE END) FROM information_schema.GLOBAL_STATUS \
                WHERE VARIABLE_NAME IN ('COM_STMT_EXECUTE', 'COM_EXECUTE_SQL')";
@@ -348,7 +348,7 @@ mod tests {
             told.notes[0].starts_with("1000 executions of prepared"),
             "{told:?}"
         );
-        // None were executed: then the digests may be off.
+        // None was executed; the digests may then be off.
         let told = with(40, &[]).since(&with(40, &[]));
         assert!(told.notes[0].contains("statements_digest"), "{told:?}");
     }

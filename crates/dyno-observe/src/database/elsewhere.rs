@@ -1,4 +1,4 @@
-//! What MySQL and MariaDB keep outside the data directory: logs, tablespaces, tables.
+//! Files of MySQL and MariaDB outside the data directory: logs, tablespaces, tables.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use dyno_core::tables::{directory_of, tablespace, tablespace_of};
 use super::Asking;
 use crate::place::Place;
 
-/// Settings that name a directory, and what the names of its facts begin with.
+/// Settings that name a directory, and the prefix of its facts.
 const DIRECTORIES: [(&str, &str); 7] = [
     ("innodb_log_group_home_dir", "data.redo"),
     ("innodb_undo_directory", "data.undo"),
@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 2] = [
     ("innodb_data_file_path", "data.system"),
 ];
 
-/// The places that settings name.
+/// The directories that settings name.
 pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
@@ -47,8 +47,8 @@ pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place
     places
 }
 
-/// The places that tables' definitions name, by the names of their facts, and that of the target's
-/// database: its directory may be a link.
+/// The directories that table definitions name, by fact name, and the directory of the target's
+/// database, which may be a link.
 ///
 /// # Errors
 /// The connection is lost.

@@ -67,8 +67,8 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
     /// The columns of EXPLAIN before MySQL 5.6: id, select_type, table, type, possible_keys, key,
     /// key_len, ref, rows, Extra.
     const COLUMNS: usize = 10;
-    // Of MySQL's two formats the first has more of constant tables, and of UPDATE and DELETE. Its
-    // hypergraph optimizer writes the second whatever is set. Other servers do not know the
+    // The first of MySQL's two formats shows more about constant tables, UPDATE and DELETE. The
+    // hypergraph optimizer writes the second whatever the setting. Other servers do not know the
     // variable.
     let _ = control.query("SET SESSION explain_json_format_version = 1", timeout);
     match text_of(control, &format!("EXPLAIN FORMAT=JSON {sql}"), timeout) {
@@ -156,7 +156,7 @@ fn of_iterators(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<Stri
     if node["temp_table"] == Value::Bool(true) {
         add(besides, "temporary table");
     }
-    // The server's own tables are `<temporary>` and the like.
+    // The server's internal tables have names such as `<temporary>`.
     if let Some(table) = text("table_name").filter(|table| !table.starts_with('<')) {
         let writes = kind.starts_with("insert") || kind.starts_with("replace");
         let single = (text("operation")).is_some_and(|words| words.starts_with("Single-row"));

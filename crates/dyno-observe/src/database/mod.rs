@@ -41,8 +41,8 @@ trait Collector: Send {
     /// The connection is lost. A refusal becomes a gap.
     fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
 
-    /// The tables of the target's database, once and before the load; and where those are that
-    /// their definitions put outside the data directory.
+    /// The tables of the target's database, read once before the load, and the location of tables
+    /// that their definitions put outside the data directory.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.

@@ -19,7 +19,7 @@ pub(super) const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 /// Their counter of statements that set something, for a session or for all.
 const SETS: &[u8] = b"Com_set_option";
 
-/// States among the counters of MySQL that statements set and no variable holds. As settings they
+/// States among MySQL's counters that statements set and no variable holds. As settings their names
 /// are in lower case.
 pub(super) const STATES: [&str; 1] = ["Innodb_redo_log_enabled"];
 
@@ -32,7 +32,7 @@ pub(super) struct Moves {
     /// Asks for names and values.
     sql: &'static str,
     known: HashMap<String, String>,
-    /// How states moved that are not told yet.
+    /// Changes of states not yet reported.
     states: Vec<String>,
     /// What tells that something may have been set, as it stood last.
     mark: Option<f64>,
@@ -66,7 +66,8 @@ impl Moves {
         self.is_due |= before.is_some_and(|before| before != mark);
     }
 
-    /// A row of the server's counters, one of which may be that of statements that set, or be set.
+    /// A row of the server's counters: one may count the statements that set variables, or be such
+    /// a state itself.
     pub(super) fn see(&mut self, row: &Row) {
         let is_state = |name: &&str| row.field(0) == Some(name.as_bytes());
         if let (Some(name), Some(value)) = (STATES.into_iter().find(is_state), row.field(1)) {

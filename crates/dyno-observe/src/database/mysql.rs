@@ -335,7 +335,7 @@ impl Collector for Mysql {
     }
 }
 
-/// States that are set as settings are.
+/// States that are set like settings.
 fn states(asking: &mut Asking<'_>) -> Result<Vec<Vec<Option<String>>>, DbError> {
     let names = STATES.map(|name| format!("'{name}'")).join(", ");
     let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})");

@@ -46,7 +46,7 @@ pub(super) struct Session {
     pub port: Option<u16>,
     /// It executes a statement, or has just done so.
     pub is_active: bool,
-    /// It has executed one for a second or longer: nobody has closed it just now.
+    /// It has executed a statement for a second or longer, so it was not just closed.
     pub is_long: bool,
 }
 
@@ -276,7 +276,7 @@ pub(super) const PROCESSLIST: List = List {
             who: Who {
                 user: field(1).to_owned(),
                 address: Some(address.to_owned()).filter(|address| !address.is_empty()),
-                // A job of the event scheduler is no client's.
+                // A job of the event scheduler belongs to no client.
                 program: match field(4) == "Connect" && !field(7).is_empty() {
                     true => "event scheduler".to_owned(),
                     false => String::new(),
@@ -295,9 +295,9 @@ pub(super) const PROCESSLIST: List = List {
     needed: "GRANT PROCESS ON *.* TO the user of the target",
 };
 
-/// PostgreSQL's, of all databases: they share its memory, its log and the host. Between short
-/// statements a session is idle at most looks: one that was not so a tenth of a second ago is at
-/// work.
+/// PostgreSQL's sessions of all databases: they share its memory, its log and the host. With short
+/// statements a session looks idle most of the time, so one that was active a tenth of a second ago
+/// counts as active.
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
           'localhost' END), nullif(client_port, -1), CASE WHEN datname = current_database() \
@@ -370,7 +370,7 @@ mod tests {
         let told = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of bench \
                     from 127.0.0.1 (sysbench)";
         assert_eq!(named(&others.most), told);
-        // One that executes a long statement was not closed by the run just then.
+        // The run did not just close a session that executes a long statement.
         let long = Session {
             is_long: true,
             ..session(8, "bench", Some(1), "dyno")

@@ -295,8 +295,8 @@ impl Collector for Postgres {
     }
 }
 
-/// The log's directory, which may be a link, and those of tablespaces. The database's own may be
-/// one of these.
+/// The log's directory, which may be a link, and the directories of tablespaces. The database may
+/// be in one of these.
 fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
     let sql = "SELECT t.spcname, pg_tablespace_location(t.oid), EXISTS (\
                SELECT FROM pg_catalog.pg_database d WHERE d.datname = current_database() \

@@ -346,8 +346,8 @@ fn background_writer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     })
 }
 
-/// Since PostgreSQL 16. Before 18 a read, write or extension was of one block, whose size is a
-/// column; from 18 on it may be of several, bytes are counted, and there are rows of the WAL.
+/// Since PostgreSQL 16. Before 18, a read, write or extension covered one block, whose size is a
+/// column. From 18 on it may cover several, bytes are counted, and there are rows for the WAL.
 fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     let source = "pg_stat_io";
     if !has("pg_stat_io.reads") {

@@ -31,8 +31,8 @@ const KEPT: [&str; 3] = [
     "ssl_session_cache_hits",
 ];
 
-/// States, lower case, without those of the table of counters, and those that [`is_state`] knows by
-/// their words.
+/// Gauges, in lower case, except those in the table of counters and those that [`is_state`]
+/// recognizes by their words.
 const STATES: [&str; 43] = [
     "aria_pagecache_blocks_not_flushed",
     "aria_pagecache_blocks_unused",
@@ -89,13 +89,13 @@ const BYTES: [&str; 6] = [
     "innodb_redo_log_flushed_to_disk_lsn",
 ];
 
-/// The class of a status variable by its name in lower case: as the table of counters says, and by
-/// its words where that has none.
+/// The class of a status variable by its name in lower case: from the table of counters, or else
+/// from the words of its name.
 pub(super) fn class_of(name: &str) -> Class {
     if let Some(counter) = status(name) {
         return counter.class;
     }
-    // A mean since the server's start says nothing of a run.
+    // A mean since the server's start does not describe a run.
     if name.ends_with("_avg") || name.contains("_avg_") {
         return Class::Ignored;
     }
@@ -249,7 +249,7 @@ mod tests {
         ] {
             assert_eq!(class_of(name), Class::Ignored, "{name}");
         }
-        // A maximum is a state.
+        // A maximum is a gauge.
         assert_eq!(
             class_of("wsrep_local_recv_queue_max"),
             Class::Gauge("count")

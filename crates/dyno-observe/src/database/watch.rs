@@ -286,7 +286,7 @@ impl Watcher {
         if first && let Ok(claim) = &mut claim {
             match collector.tables(&mut asking) {
                 Ok(places) => claim.elsewhere.extend(places),
-                // They are asked for once; the next sample finds out that the connection is gone.
+                // They are queried once; the next sample notices a lost connection.
                 Err(error) => self.sink.gap(TABLES, error.to_string()),
             }
         }

@@ -95,7 +95,7 @@ fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<Path
         }
         // In a container the mount may show the group itself as its root.
         let (root, group) = (path(root), path(group));
-        // Of a group outside of this process's namespace no file is to be seen.
+        // Files of a group outside this process's namespace are not visible.
         let below = group.strip_prefix(&root).ok()?;
         if below.components().any(|part| part == Component::ParentDir) {
             return None;
@@ -105,20 +105,19 @@ fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<Path
     None
 }
 
-/// The group that sets the quota of a process: the one that it is in, or the next above it that has
-/// one.
+/// The group that sets the quota of a process: its own group, or the nearest ancestor that has one.
 fn with_quota(place: &Path) -> &Path {
     let has_quota = |group: &&Path| {
         let max = small(group.join("cpu.max")).filter(|max| !max.starts_with("max"));
         let quota = || small(group.join("cpu.cfs_quota_us")).filter(|quota| quota != "-1");
         max.or_else(quota).is_some()
     };
-    // What lies above the mount's own root has no file of this name.
+    // Groups above the mount's root have no file of this name.
     let mut groups = place.ancestors();
     groups.find(has_quota).unwrap_or(place)
 }
 
-/// Whether a process has moved to another group is looked at once in so many samples.
+/// The number of samples between looks for a process that moved to another group.
 const SLOW: u64 = 5;
 
 pub(crate) struct Cgroup {
@@ -163,8 +162,8 @@ impl Files {
 }
 
 impl Cgroup {
-    /// Of a process (`self`, or its number), told by names that begin with `scope`; `None` where no
-    /// file of any group can be read.
+    /// For a process (`self`, or its number), reported under names that begin with `scope`; `None`
+    /// if no file of any group can be read.
     pub(crate) fn of(process: &str, scope: &str) -> Option<Self> {
         let groups_file = KeptFile::open(format!("/proc/{process}/cgroup")).ok()?;
         let groups = groups_file.read(&mut Vec::new()).ok()?.to_vec();

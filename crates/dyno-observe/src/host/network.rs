@@ -33,7 +33,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Of a host or a network namespace, told by names that begin with `scope`.
+    /// For a host or a network namespace, reported under names that begin with `scope`.
     pub(crate) fn new(scope: &'static str) -> Self {
         let (snmp, netstat) = ("/proc/net/snmp", "/proc/net/netstat");
         let tcp =

@@ -1,5 +1,5 @@
-//! What bounds the server's process: its control group, and the network that it has apart from
-//! this process's.
+//! The limits of the server's process: its control group, and its network if separate from this
+//! process's.
 
 use crate::host::{Cgroup, Network};
 use crate::sink::SampleBuffer;
@@ -41,7 +41,7 @@ impl Bounds {
 }
 
 impl Namespace {
-    /// `None` where it is this process's own, or cannot be known.
+    /// `None` if it is this process's own, or unknown.
     fn of(pid: i32) -> Option<Self> {
         let own = std::fs::read_link("/proc/self/ns/net").ok()?;
         let theirs = std::fs::read_link(of_process(pid, "ns/net")).ok()?;

@@ -203,7 +203,7 @@ fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
 }
 
 /// Whether a process of another network namespace, or a child of it, owns the other end of this
-/// connection: nothing stands between then.
+/// connection. Then nothing is in between.
 fn serves(pid: i32, local: SocketAddr, peer: SocketAddr) -> bool {
     let owner = row_in(&pid.to_string(), peer, local).and_then(|row| owner_of(row.inode));
     owner.is_some_and(|owner| owner == pid || stat_of(owner).is_some_and(|stat| stat.parent == pid))

@@ -12,7 +12,7 @@ use crate::text::of_process;
 const ALLOCATORS: [&str; 6] = [
     "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc", "hoard",
 ];
-/// Libraries that make syncs do nothing, by a part of their files' names.
+/// Libraries that turn syncs into no-ops, by a part of their file names.
 const IGNORE_SYNCS: [&str; 3] = ["eatmydata", "nosync", "nofsync"];
 /// C libraries, by the beginning of theirs.
 const C_LIBRARIES: [(&str, &str); 4] = [
@@ -57,9 +57,9 @@ pub(super) fn tell(sink: &Sink, pid: i32) {
     }
 }
 
-/// Tells which library makes the process's syncs do nothing, if one does.
+/// Reports which library turns the process's syncs into no-ops, if any.
 pub(crate) fn tell_ignored_syncs(sink: &Sink, pid: i32) {
-    // Who may not read it has been told so.
+    // A missing permission was already reported.
     if let Ok(libraries) = libraries(pid) {
         tell_ignored(sink, &libraries);
     }
@@ -95,7 +95,7 @@ fn libraries_of(maps: &str) -> BTreeSet<String> {
     files.filter(|file| file.contains(".so")).collect()
 }
 
-/// Whose `malloc` the process calls, as far as its libraries tell.
+/// The library whose `malloc` the process calls, as far as its libraries show.
 fn allocator_of(files: &BTreeSet<String>) -> Option<String> {
     for name in ALLOCATORS {
         if files.iter().any(|file| file.contains(name)) {

@@ -92,7 +92,7 @@ pub(super) fn row_of(local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
     row_in("self", local, peer)
 }
 
-/// The socket of a process's network namespace with these ends.
+/// The socket with these ends in a process's network namespace.
 pub(super) fn row_in(process: &str, local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
     ["tcp", "tcp6"].iter().find_map(|file| {
         let text = std::fs::read(format!("/proc/{process}/net/{file}")).ok()?;

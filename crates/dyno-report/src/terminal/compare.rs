@@ -39,8 +39,8 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     out
 }
 
-/// What most people want to know, in a sentence: what became of the throughput; of an open loop,
-/// whose rate was asked for, of the response time.
+/// The answer in a sentence: the change of the throughput, or for an open loop, whose rate was
+/// requested, of the response time.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let mut told = answered(comparison);
     if !comparison.is_open_loop() {

@@ -100,7 +100,7 @@ fn beside(
     }
 }
 
-/// By how many further trials a load was confirmed: `; confirmed by 9 of 10 further trials`.
+/// How many further trials confirmed a load: `; confirmed by 9 of 10 further trials`.
 fn by(found: &SearchResult, lower: f64) -> String {
     let own = found.votes(lower).filter(|_| found.confirmed);
     own.map_or_else(String::new, |own| {
@@ -112,7 +112,7 @@ fn by(found: &SearchResult, lower: f64) -> String {
     })
 }
 
-/// What the lowest load that was not confirmed came to.
+/// The result of the lowest load that was not confirmed.
 fn refuted(found: &SearchResult) -> String {
     let is_refuted = |own: &&LoadVotes| own.broken > 0 && own.judged == Judgement::Breaks;
     let last = found.loads.iter().find(is_refuted);

@@ -40,8 +40,8 @@ impl Results {
         self.transact(doing, |connection| write_summary(connection, id, summary))
     }
 
-    /// Keeps facts that have become known only after runs were finished, such as the answer of the
-    /// search that they are trials of.
+    /// Stores facts that became known only after the runs finished, such as the answer of their
+    /// search.
     ///
     /// # Errors
     /// A run is not there, or the file cannot be written to.

@@ -98,12 +98,12 @@ pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Resul
     Ok(counts)
 }
 
-/// How many tables the options ask for.
+/// How many tables the options request.
 pub fn tables(ready: &Ready) -> u64 {
     option(ready, "tables").map_or(0, |tables| tables as u64)
 }
 
-/// The value of an option that is a number from 1 on.
+/// The value of an option that is a number of at least 1.
 fn option(ready: &Ready, name: &str) -> Option<f64> {
     match ready.job.options.iter().find(|(own, _)| own == name) {
         Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
@@ -111,7 +111,7 @@ fn option(ready: &Ready, name: &str) -> Option<f64> {
     }
 }
 
-/// Whether the tables of this workload are known here.
+/// Whether this module knows the tables of this workload.
 pub fn knows(ready: &Ready, request: &RunRequest) -> bool {
     let own = bare(request);
     ready.job.work.is_builtin() && (CONSTANT.contains(&own) || CHANGING.contains(&own))

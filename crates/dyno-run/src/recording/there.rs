@@ -1,4 +1,4 @@
-//! Whether a database holds a workload's tables already, before anything of it is touched.
+//! Whether a database already has a workload's tables, checked before anything is touched.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::job::Ready;
 use crate::summary::RunRequest;
 
-/// A server that takes longer to list its tables cannot be asked.
+/// Give up on a server that takes longer to list its tables.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Workloads whose `init()` only reads, and fails unless their tables fit.
+/// Workloads whose `init()` only reads, and fails if the tables do not fit.
 const INIT_LOOKS: &[&str] = &["tpcc", "tpcb", "simple_update", "select_only", "linkbench"];
-/// More rows than this multiple of those expected make another data set.
+/// More rows than this multiple of the expected number mean a different data set.
 const MORE: f64 = 1.1;
 
 /// What is there.
@@ -24,9 +24,9 @@ pub enum TablesThere {
     None,
     /// The tables that the options describe.
     Fit,
-    /// There are tables; whether they are the workload's, it cannot say.
+    /// There are tables; it is unknown whether they are the workload's.
     Unknown,
-    /// Tables of other sizes, or a part of them: why they do not fit.
+    /// Tables of different sizes, or only some of them: why they do not fit.
     Misfit(String),
 }
 
@@ -58,7 +58,7 @@ pub fn tables_there(ready: &mut Ready, request: &RunRequest) -> Result<TablesThe
     })
 }
 
-/// Whether the tables sbtest1, sbtest2, … hold the rows that the options say.
+/// Whether the tables sbtest1, sbtest2, … have the number of rows in the options.
 fn sbtest(ready: &Ready, request: &RunRequest, names: &[String]) -> TablesThere {
     let is_own = |name: &&String| {
         let number = name.strip_prefix("sbtest").map(str::parse::<u64>);

@@ -95,7 +95,7 @@ extern "C" fn sb_rand_zipfian(a: u32, b: u32) -> u32 {
     draw(RandKind::Zipfian, a, b)
 }
 
-/// Between bounds of up to 2^53, by the distribution of this number; 0 is the run's own.
+/// Draws between bounds of up to 2^53, from the distribution with this number; 0 is the run's.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_rand_wide(kind: u32, a: f64, b: f64) -> f64 {
     with(a, |cx| {

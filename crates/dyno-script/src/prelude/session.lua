@@ -38,8 +38,8 @@ base_globals.next = P.next
 
 local output = P.quiet_scripts and io.stderr or io.stdout
 
--- A line is one write: LuaJIT's own print writes word by word, and lines of other workers' sessions
--- would get between them.
+-- One write per line. LuaJIT's own print writes word by word, so lines of other workers' sessions
+-- could get in between.
 base_globals.print = function(...)
   local texts, count = { ... }, select("#", ...)
   for i = 1, count do

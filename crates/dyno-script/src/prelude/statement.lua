@@ -364,7 +364,7 @@ function P.new_statement(connection, sql, deferred)
   return statement
 end
 
--- What ends a transaction, also by beginning another.
+-- Statements that end a transaction, also by starting another.
 local ENDS = { ROLLBACK = true, COMMIT = true, BEGIN = true, START = true }
 
 -- A statement has succeeded on a connection on which an ignored error left a transaction open.

@@ -144,7 +144,7 @@ local function is_wide(bound)
   return (kind == "number" or kind == "cdata") and not (bound <= NARROW_MAX)
 end
 
--- A draw between bounds of which one is above 32 bits: C functions would take them modulo 2^32.
+-- Draws between bounds of which one exceeds 32 bits: C functions would take them modulo 2^32.
 local function wide(name, a, b)
   a, b = tonumber(a), tonumber(b)
   if not (a and b and a >= 0 and b >= 0 and a <= WIDE_MAX and b <= WIDE_MAX) then
@@ -193,7 +193,7 @@ function rand.unique()
   return C.sb_rand_unique()
 end
 
--- Refuses bounds that a function of 32 bits would take modulo 2^32.
+-- Refuses bounds that a 32-bit function would take modulo 2^32.
 function P.refuse_wide(name, a, b)
   if is_wide(a) or is_wide(b) then
     error(("%s: bounds up to 2^32 - 1 are needed"):format(name), 3)

@@ -92,7 +92,7 @@ impl Connection for FakeConnection {
                 ParamValue::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
             })
             .collect();
-        // What takes no values is a step of a transaction.
+        // A statement without values is a step of a transaction.
         match values.is_empty() {
             true => self.answer("DONE"),
             false => self.answer(&format!("SELECT {}", values.join(" "))),

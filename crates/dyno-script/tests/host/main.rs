@@ -226,7 +226,7 @@ fn ignorable_errors_repeat_the_event() {
     assert_eq!(port.counters[Counter::Error as usize], 9);
 }
 
-/// What is sent when an event is repeated after an error that is ignored.
+/// The statements sent when an event is repeated after an ignored error.
 fn repeated(body: &str, driver: &'static str) -> Vec<String> {
     let mut config = config(&format!("{CONNECT}local tries = 0\n{body}"));
     config.driver_name = Some(driver);
@@ -261,7 +261,7 @@ fn a_transaction_is_rolled_back_once_before_its_event_is_repeated() {
         con:query('COMMIT') end";
     let sent = ["BEGIN", "FAIL 1213", "COMMIT", "0 recovered"];
     assert_eq!(repeated(caught, "mysql"), sent);
-    // PostgreSQL takes nothing else before it.
+    // PostgreSQL accepts nothing else before it.
     let sent = repeated(EVENT, "pgsql");
     assert_eq!(sent.last().unwrap(), "1 recovered");
 }

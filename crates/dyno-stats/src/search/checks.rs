@@ -178,7 +178,7 @@ fn a_void_confirmation_is_repeated() {
     assert_eq!(found.trials_for(Purpose::Confirm), 9);
 }
 
-/// Eight of ten confirm what was voted; six or seven do not.
+/// Eight of ten trials confirm the voted load; six or seven do not.
 #[test]
 fn a_promise_that_six_of_ten_trials_keep_is_not_confirmed() {
     for (bad, lowered) in [(2, false), (3, true), (4, true)] {

@@ -29,13 +29,13 @@ pub struct Goal {
 
 /// How an answer is confirmed: by four of five further trials, which had no part in choosing it.
 ///
-/// The votes choose the highest of several loads, and with it the luck of its trials. One long
-/// trial in place of these would ask for more than the votes do: something that hits 7 % of trials
-/// loses few votes, but is in a trial ten times as long more often than not.
+/// The votes choose the highest of several loads, and thereby also favour lucky trials. One long
+/// trial in place of these would be stricter than the votes: an event that hits 7 % of the trials
+/// costs few votes, but hits a trial ten times as long more often than not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
-    /// How many trials there are, each as long as those that have a vote. At least 1. Four
-    /// of five must keep the promise; they end when the rest cannot change that.
+    /// The number of trials, each as long as a voting trial. At least 1. Four of five must keep the
+    /// promise; they end early when the rest cannot change the outcome.
     pub trials: usize,
     /// After so many loads that were not confirmed, each a width below the one before, the search
     /// ends unconfirmed. At least 1.
@@ -47,7 +47,7 @@ const EXCEED_RATIO: f64 = 0.5;
 /// Votes on a load: of 400 simulated searches with 1, 3, 5, 7 and 11 votes the answers deviate by
 /// 4.6, 1.9, 1.2, 0.5 and 0.4 %, and take 12, 26, 39, 53 and 81 trials.
 const VOTES: u32 = 7;
-/// As many as the votes, and half as many again.
+/// One and a half times the number of votes.
 const CONFIRM_TRIALS: usize = 10;
 /// Five widths of 2 % are a tenth: further down the search has found something else.
 const BROKEN_MAX: usize = 5;

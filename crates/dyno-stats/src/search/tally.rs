@@ -46,8 +46,9 @@ struct Sums {
     bad_short: Duration,
 }
 
-/// One of so many confirming trials may break the promise. Half of them would be no better than a
-/// toss: six or more of ten are kept by chance alone in 38 of 100 cases, eight or more in 5.
+/// One in this many confirming trials may break the promise. A majority would be no better than a
+/// coin toss: by chance alone, six or more of ten trials keep it in 38 of 100 cases, eight or more
+/// in 5.
 const BROKEN_SHARE: usize = 5;
 /// What rounding may take from a share of a duration.
 const ROUNDING: f64 = 1e-9;
@@ -115,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// What the confirming trials say, whatever those that are missing say: at most
+    /// The result of the confirming trials if the missing ones cannot change it: at most
     /// [`BROKEN_SHARE`] of them may break the promise.
     pub(super) fn confirmation(&self, goal: &Goal) -> Class {
         let Some(confirm) = &goal.confirm else {

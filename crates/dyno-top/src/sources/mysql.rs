@@ -257,7 +257,7 @@ mod tests {
         let figures = screens.iter().flat_map(|screen| screen.figures);
         for figure in figures.chain(LINE).filter(|one| one.kind != Kind::Text) {
             for name in figure.from.split(['|', '+']) {
-                // Settings and what is the server's age.
+                // Settings, and values that depend on the server's age.
                 let is_setting = !name.starts_with(char::is_uppercase) && !name.contains("wsrep");
                 if is_setting || name == "Uptime" {
                     continue;
@@ -269,7 +269,7 @@ mod tests {
                     Take::Now | Take::Limit | Take::Others => false,
                     Take::Rate | Take::SlowRate(_) | Take::Per(_) | Take::Less(_) => true,
                 };
-                // Galera's counts of failures are shown since the start.
+                // Galera's failure counts are shown as totals since the start.
                 assert!(rate == shown_as_rate || name.starts_with("wsrep"), "{name}");
             }
         }

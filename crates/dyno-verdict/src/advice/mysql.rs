@@ -3,7 +3,7 @@
 use super::{FULL, Rule, SHARE};
 use crate::text;
 
-/// InnoDB keeps a part of the capacity free, and forces pages out before that: a write load on
+/// InnoDB keeps a part of the capacity free and forces flushing before that point: a write load on
 /// MySQL 9.7 with 8 MiB stalled at 74 %.
 const REDO_FULL: f64 = 0.7;
 

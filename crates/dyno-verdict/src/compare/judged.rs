@@ -41,8 +41,8 @@ fn environments(comparison: &Comparison) -> Made {
         true => String::new(),
         false => format!(", and on purpose in {}", text::few(&named(&intended), 3)),
     };
-    // What somebody gave Dyno's command line is declared by that. Of anything else, such as a
-    // table's engine, nobody knows that it was meant.
+    // A difference in Dyno's command line counts as declared. For anything else, such as a table's
+    // engine, Dyno cannot know the intention.
     let factor = intended.is_empty() && matches!(other.as_slice(), [only] if is_typed(&only.what));
     let outcome = match other.is_empty() || factor {
         true => Outcome::Pass,
@@ -86,7 +86,7 @@ fn environments(comparison: &Comparison) -> Made {
     .with("other differences", other.len() as f64, "count")
 }
 
-/// Whether a difference is one of the command lines: an option, the load, what runs.
+/// Whether the command lines differ in this: an option, the load, the workload.
 fn is_typed(what: &str) -> bool {
     const TYPED: [&str; 9] = [
         "sessions", "rate", "arrivals", "workload", "script", "target", "workers", "time", "events",
@@ -248,7 +248,7 @@ fn beside_the_mean(metric: &Metric) -> bool {
     metric.name.ends_with("median second")
 }
 
-/// A run has one share of late events and one backlog.
+/// A run has a single share of late events and a single backlog.
 fn counted_once(metric: &Metric) -> bool {
     [LATE, BACKLOG].contains(&metric.name.as_str())
 }

@@ -283,7 +283,7 @@ fn what_differs_is_listed_and_is_a_doubt_unless_declared() {
         .collect();
     assert_eq!(names, ["setting sync_binlog"]);
     assert_eq!(outcome(&comparison, 42), Doubt);
-    // Who gives other sessions to Dyno knows it.
+    // A different number of sessions on the command line counts as declared.
     let mut sessions = run(900.0, 2);
     sessions.head.drive.as_mut().unwrap().sessions = 32;
     assert_eq!(outcome(&sides(&[run(1000.0, 1)], &[sessions]), 42), Pass);

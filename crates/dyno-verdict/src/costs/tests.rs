@@ -5,7 +5,8 @@ use dyno_core::record::{Series, SeriesKey, SeriesKind};
 use super::*;
 use crate::samples::{self, Product, closed, series};
 
-/// What an event wrote while the kernel charged the server with so much, and by what.
+/// What an event wrote if the kernel charged the server with this much, and the source of the
+/// figure.
 fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
     let mut run = closed(&[1_000.0; 20], Product::Mysql);
     let flat = |value: f64| [value; 20];
@@ -18,7 +19,7 @@ fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
     );
     series(&mut run, "db.status.innodb_os_log_written", &flat(1e6));
     samples::setting(&mut run, "log_bin", "OFF");
-    // The restore's write-back is among what the disks wrote.
+    // The disks' writes include the write-back of the restore.
     series(&mut run, "host.disk[vda].write_bytes", &flat(charged));
     change(&mut run);
     let costs = costs(&run);
@@ -39,7 +40,7 @@ fn the_servers_own_counters_tell_what_it_wrote_next_to_a_restore() {
         series(run, "db.status.innodb_log_writes", &[900.0; 20]);
     };
     assert_eq!(written(8e6, small), (8.0, kernel.clone()));
-    // A binary log of which nobody knows how much was written.
+    // A binary log with an unknown number of bytes written.
     let binlog = |run: &mut RunRecord| samples::setting(run, "log_bin", "ON");
     assert_eq!(written(1e8, binlog), (98.0, kernel));
 }

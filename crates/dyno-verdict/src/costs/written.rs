@@ -1,17 +1,17 @@
-//! What a server wrote, as it counts that itself.
+//! What a server wrote by its own counters.
 
 use crate::view::View;
 
-/// A series and the bytes of one of it.
+/// A series and the bytes per count.
 type Part = (&'static str, f64);
 
-/// A page of MariaDB's and MySQL's InnoDB unless the server says otherwise.
+/// The default InnoDB page size of MariaDB and MySQL.
 const INNODB_PAGE: f64 = 16_384.0;
 const POSTGRES_PAGE: f64 = 8_192.0;
-/// The kernel charges whole pages for a part of one: at the end of what a log writes at once.
+/// The kernel charges a whole page for a part of one, at the end of each log write.
 const KERNEL_PAGE: f64 = 4_096.0;
 
-/// Pages of InnoDB's tables, first and then in place.
+/// InnoDB's page writes, in place and to the doublewrite buffer.
 const INNODB_PAGES: [&str; 2] = [
     "db.status.innodb_pages_written",
     "db.status.innodb_dblwr_pages_written",
@@ -32,7 +32,7 @@ const POSTGRES: [Part; 5] = [
     ("db.bgwriter.buffers_backend", POSTGRES_PAGE),
     ("db.database.temp_bytes", 1.0),
 ];
-/// Each of these writes a part of a page, of the log or of the binary log.
+/// Each of these counts writes that end in a partial page, of the log or of the binary log.
 const PARTIAL: [Part; 3] = [
     ("db.status.innodb_log_writes", 2.0 * KERNEL_PAGE),
     ("db.wal.writes", POSTGRES_PAGE),
@@ -42,14 +42,14 @@ const PARTIAL: [Part; 3] = [
 /// Bytes per second as a server counts them.
 pub(super) struct Own {
     pub(super) per_s: f64,
-    /// What the kernel may charge it with for that.
+    /// The most that the kernel may charge for it.
     pub(super) most_per_s: f64,
-    /// The series that tell.
+    /// The series behind it.
     pub(super) source: &'static str,
 }
 
 impl Own {
-    /// `None` where a part is not counted.
+    /// `None` if the server does not count a part.
     pub(super) fn of(view: &View) -> Option<Self> {
         let sum = |parts: &[Part]| -> f64 {
             let known = parts.iter();
@@ -68,7 +68,7 @@ impl Own {
             let sum = pages * page.unwrap_or(INNODB_PAGE) + binlog + sum(&MYSQL);
             (sum, "the server's counters of pages and logs written")
         } else {
-            // From PostgreSQL 17 on nobody counts what sessions write by themselves there.
+            // From PostgreSQL 17 on, `pg_stat_bgwriter` no longer counts pages that sessions write.
             view.mean("db.bgwriter.buffers_backend")?;
             view.mean("db.wal.bytes")?;
             let source = "the server's counters of buffers and write-ahead log written";
@@ -82,7 +82,7 @@ impl Own {
     }
 }
 
-/// Of servers that do not count the bytes of their binary log, how fast its files grew.
+/// For servers that do not count the bytes of their binary log, the growth of its files.
 fn grown(view: &View) -> Option<f64> {
     let (first, last) = view.ends("db.binlog.size")?;
     (last >= first).then(|| (last - first) / view.length_s)

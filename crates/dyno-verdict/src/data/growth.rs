@@ -1,4 +1,4 @@
-//! Check 20: what grew during the run, and would go on growing.
+//! Check 20: growth during the run that would continue.
 
 use dyno_core::finding::Outcome;
 
@@ -53,15 +53,15 @@ const MEMORY_MIB: Threshold = Threshold {
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
-/// Samples that tell a growth from a leap.
+/// Samples needed to distinguish growth from a leap.
 const SAMPLES_MIN: usize = 8;
 /// The last quarter has at least this share of the second half's growth.
 const STILL: f64 = 0.25;
 
 const HISTORY_LENGTH: &str = "db.innodb.history_list_length";
-/// What a server has of memory for itself, in all its processes.
+/// A server's private memory, over all its processes.
 const PRIVATE: &str = "server.memory.private";
-/// Caches in that memory, and the bytes of a unit. They fill up to a bound.
+/// Caches in that memory, and the bytes of a unit. They fill up to a limit.
 const CACHES: [(&str, f64); 4] = [
     ("db.status.innodb_buffer_pool_bytes_data", 1.0),
     ("db.status.key_blocks_used", 1024.0),
@@ -69,7 +69,7 @@ const CACHES: [(&str, f64); 4] = [
     ("db.rocksdb.block_cache_usage", 1.0),
 ];
 
-/// What was found of one thing that grows.
+/// The result for one thing that may grow.
 struct Grown {
     told: String,
     is_much: bool,
@@ -144,7 +144,7 @@ fn growth(view: &View) -> Made {
     ends(made, memory.as_ref(), names, "bytes")
 }
 
-/// Of the data, or why that is not known.
+/// The growth of the data, or why it is unknown.
 fn data(view: &View) -> Result<Grown, String> {
     let found = SIZES
         .iter()
@@ -177,7 +177,7 @@ fn data(view: &View) -> Result<Grown, String> {
     })
 }
 
-/// Of InnoDB's list of transactions that purge has yet to clean up after.
+/// The growth of InnoDB's history list: transactions not yet purged.
 fn history(view: &View) -> Option<Grown> {
     let quarters = Quarters::of(&view.points(HISTORY_LENGTH), view.length_s)?;
     let (first, last) = (quarters.first, quarters.last);
@@ -193,13 +193,13 @@ fn history(view: &View) -> Option<Grown> {
     })
 }
 
-/// Of the server's memory beyond its caches.
+/// The growth of the server's memory without its caches.
 fn memory(view: &View) -> Option<Grown> {
     let caches: Vec<(Vec<(f64, f64)>, f64)> = CACHES
         .iter()
         .map(|(name, unit)| (view.points(name), *unit))
         .collect();
-    // The caches are read at other moments of the same second.
+    // The caches are read at a different moment of the same second.
     let cached = |at_s: f64| -> f64 {
         let last = |points: &[(f64, f64)]| {
             let before = points.partition_point(|(at, _)| *at <= at_s + 1.0);
@@ -216,7 +216,7 @@ fn memory(view: &View) -> Option<Grown> {
         .map(|(at_s, bytes)| (*at_s, bytes - cached(*at_s)));
     let own: Vec<(f64, f64)> = own.collect();
     let quarters = Quarters::of(&own, view.length_s)?;
-    // What a server makes for its sessions is there by the middle.
+    // By the middle of the run a server has allocated its session memory.
     let (first, last) = (quarters.middle, quarters.last);
     let grown = last - first;
     let all = points.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max);
@@ -235,7 +235,7 @@ fn memory(view: &View) -> Option<Grown> {
     })
 }
 
-/// A state at four moments of the measurement: single samples would be chance.
+/// A gauge at four moments of the measurement; single samples vary by chance.
 struct Quarters {
     first: f64,
     middle: f64,

@@ -136,7 +136,7 @@ fn a_purge_that_falls_behind_is_noticed() {
     let told = "Purge fell behind: the history list went from 1,300 to 74,100.";
     assert!(behind.evidence.contains(told), "{}", behind.evidence);
     assert!(behind.advice.contains("innodb_purge_threads"));
-    // It is known where the size of the data is not.
+    // It is known even if the size of the data is not.
     expect("growth", Doubt, |run| {
         drop_series(run, "data.");
         series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));

@@ -1,5 +1,5 @@
-//! Who else worked on the server, whatever its counters of statements say: their range is wide
-//! where transactions hold several statements, and a single long statement hardly counts.
+//! Other users of the server, found without its statement counters. Those have a wide range if
+//! transactions contain several statements, and hardly count a single long statement.
 
 #[cfg(test)]
 mod tests;
@@ -24,17 +24,18 @@ pub(super) const SHORT: Threshold = Threshold {
           reconnecting observer is one connection",
 };
 
-/// A script that makes connections makes one in so many events, or more: fewer are others'.
+/// A script that connects makes at least one connection per this many events; fewer connections
+/// belong to others.
 const OWN_SHARE: f64 = 0.001;
-/// Looks that tell how busy others were.
+/// Looks at the session list needed to judge how busy others were.
 const LOOKS_MIN: usize = 3;
 
-/// The server counts connections by these.
+/// The server's counters of connections.
 const CONNECTIONS: [&str; 2] = ["db.status.connections", "db.database.sessions"];
 
-/// Others at work, with what the counters of statements say.
+/// Other users at work, with the evidence of the statement counters.
 pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
-    // Those of the other load generators of this run are others' in the eyes of each.
+    // Each load generator of this run sees the sessions of the others as foreign.
     if view.is_shared() {
         return None;
     }
@@ -43,7 +44,7 @@ pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
         .or_else(|| short(view, counted))
 }
 
-/// How many were at work on average, and of how many looks, where that is much.
+/// How many were at work on average and over how many looks, if that is too many.
 fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
     let looks = view.points(series);
     let inside = looks
@@ -69,7 +70,7 @@ fn others(view: &View, counted: &str) -> Option<Made> {
     Some(made.with("other sessions at work, mean", active, "count"))
 }
 
-/// PostgreSQL cleans up by itself after what was loaded or changed.
+/// PostgreSQL's autovacuum cleans up after loading and changes.
 fn vacuum(view: &View, counted: &str) -> Option<Made> {
     let (active, looks) = busy(view, "db.backends.autovacuum")?;
     let made = Made::doubt(
@@ -84,8 +85,8 @@ fn vacuum(view: &View, counted: &str) -> Option<Made> {
     Some(made.with("autovacuum workers, mean", active, "count"))
 }
 
-/// How many connections a counter counted, in how many seconds of the measurement. Its first value
-/// may hold those that the run made before.
+/// How many connections a counter counted, in how many seconds of the measurement. The first value
+/// may include connections that the run made before.
 fn made(view: &View, name: &str) -> Option<(f64, f64)> {
     let points = view.points(name);
     let first = points.first()?.0;
@@ -94,7 +95,7 @@ fn made(view: &View, name: &str) -> Option<(f64, f64)> {
     Some((counted, points.last()?.0 - first))
 }
 
-/// Sessions that end before the next look at the list, counted by their connections.
+/// Sessions that end before the next look at the list; the connection counter shows them.
 fn short(view: &View, counted: &str) -> Option<Made> {
     let (connections, covered_s) = CONNECTIONS.iter().find_map(|name| made(view, name))?;
     let totals = view.totals();

@@ -18,13 +18,13 @@ const LOOKS: [&str; 4] = [
     "db.status.qcache_hits",
 ];
 
-/// Each table of a statement is one of these. A full-text search, a count within InnoDB and a value
-/// of a sequence look into no index as the counters above have it, but they open their tables.
+/// Each table of a statement counts once. A full-text search, a count inside InnoDB and a sequence
+/// value cause no index access that the counters above see, but they open their tables.
 const OPENED: [&str; 2] = [
     "db.status.table_open_cache_hits",
     "db.status.table_open_cache_misses",
 ];
-/// Servers that count no opened tables count requests for pages.
+/// Servers without a counter of opened tables count page requests.
 const PAGES: [&str; 3] = [
     "db.status.innodb_buffer_pool_read_requests",
     "db.status.key_read_requests",
@@ -38,11 +38,11 @@ pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
 
 /// PostgreSQL's scans of the database's own tables and their indexes.
 const SCANS: &str = "db.tables.scans";
-/// Its requests for pages. TABLESAMPLE, a look-up by `ctid` and `nextval` are none of its scans.
+/// Its page requests. TABLESAMPLE, a look-up by `ctid` and `nextval` do not count as its scans.
 const BLOCKS: [&str; 2] = ["db.database.blks_hit", "db.database.blks_read"];
 const FETCHED: &str = "db.database.tup_fetched";
-/// Pages that a scan or a change of a row requests besides one for each row: the index's levels,
-/// and those of several indexes.
+/// Pages that a scan or a row change requests in addition to one per row: the levels of one or
+/// several indexes.
 const BLOCKS_EACH: f64 = 8.0;
 /// Its sessions tell what they did once a second at most, and a sample lies up to another second
 /// back: so much of what they did may be missing.

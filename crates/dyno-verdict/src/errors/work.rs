@@ -168,7 +168,7 @@ fn work_done(view: &View) -> Made {
         .with("rows", totals.rows as f64, "count")
 }
 
-/// What speaks against the work, each with its cause and what to try.
+/// What is wrong with the work: each item with its cause and advice.
 fn faults(view: &View) -> (Vec<Cause>, Vec<String>, Vec<&'static str>) {
     let signs = [
         (Cause::NoRows, empty_results(view), EMPTY),
@@ -392,7 +392,7 @@ fn stated_time(view: &View) -> Option<String> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let stated = number("import.stated_time_s")?;
     let implied = number("import.implied_time_s").filter(|implied| *implied > 0.0)?;
-    // Nothing begins when the time is over, but what is under way ends.
+    // No event begins after the time is up, but running events finish.
     let late_s = (implied - stated).max(0.0);
     let differ = (stated / implied - 1.0).abs() * 100.0;
     (differ >= STATED_TIME.value && (late_s == 0.0 || late_s > long_event_s(view))).then(|| {
@@ -404,8 +404,8 @@ fn stated_time(view: &View) -> Option<String> {
     })
 }
 
-/// How long an event may take that is under way as the time is over: the longest, or what three
-/// standard deviations above the mean are.
+/// How long an event that runs at the end of the time may take: the maximum, or the mean plus three
+/// standard deviations.
 fn long_event_s(view: &View) -> f64 {
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
         return 0.0;
@@ -414,7 +414,7 @@ fn long_event_s(view: &View) -> f64 {
     latency.longest_ms().unwrap_or(usual_ms) / 1e3
 }
 
-/// How many transactions of a log have no time, and what share of all they are, in percent.
+/// How many transactions of a log have no time, and their share of all in percent.
 fn untimed(view: &View) -> Option<String> {
     let untimed: f64 = view.run.fact("import.untimed")?.parse().ok()?;
     let share = untimed / view.totals().events.max(1) as f64 * 100.0;

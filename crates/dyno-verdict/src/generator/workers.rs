@@ -105,7 +105,7 @@ fn client_cpu(view: &View) -> Made {
         .with_some("open descriptors", own.descriptors, "percent of the limit")
 }
 
-/// What is wrong with the load generator, and what to try against it.
+/// What is wrong with the load generator, and what to try.
 struct Fault {
     cause: Cause,
     said: String,

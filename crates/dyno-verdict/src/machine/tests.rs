@@ -144,7 +144,7 @@ fn a_network_that_loses_is_noticed() {
     expect("network", Doubt, |run| {
         series(run, "host.network[lo].rx_drops", &[50.0; 30])
     });
-    // The generator's own end of it is clean.
+    // The generator's end of the connection has no losses.
     let there = expect("network", Doubt, |run| {
         series(run, "server.tcp.retransmits", &[12.0; 30]);
         series(run, "server.tcp.out_segments", &[100.0; 30]);

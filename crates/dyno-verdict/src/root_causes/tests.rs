@@ -1,4 +1,4 @@
-//! What explains what.
+//! Which finding explains which.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
 use dyno_core::record::EventKind;
@@ -28,14 +28,14 @@ fn a_drift_of_a_busy_host_is_reported_by_the_neighbours_alone() {
     assert!(slower.names(Cause::OtherProcesses), "{slower:?}");
 }
 
-/// A finding that explains: its check, its outcome and what it names. Then one that it
-/// explains, a doubt, with what that names.
+/// A finding that explains: its check, outcome and causes. Then a doubt that it explains, with its
+/// causes.
 type Case = (
     (&'static str, Outcome, &'static [Cause]),
     (&'static str, &'static [Cause]),
 );
 
-/// Findings that need nothing but themselves to explain another.
+/// Findings that explain another without further conditions.
 const EXPLAINED: &[Case] = {
     use Cause::*;
     &[
@@ -78,12 +78,12 @@ const EXPLAINED: &[Case] = {
     ]
 };
 
-/// The same, where the one must not explain the other.
+/// The same for pairs in which the first must not explain the second.
 const NOT_EXPLAINED: &[Case] = {
     use Cause::*;
     &[
         (("stalls", Doubt, &[]), ("steady-state", &[Checkpoint])),
-        // A fault of another kind in the same finding is nobody else's.
+        // A different fault in the same finding is not explained.
         (
             ("stalls", Doubt, &[]),
             ("work-done", &[TimeOutsideEvents, NoTable]),
@@ -110,7 +110,7 @@ const NOT_EXPLAINED: &[Case] = {
     ]
 };
 
-/// The outcome of the second finding of a case, with the first one or without.
+/// The outcome of a case's second finding, with or without the first.
 fn second(case: &Case, with_first: bool) -> Outcome {
     let (first, (check, causes)) = *case;
     let (run, context) = (good(), Context::default());

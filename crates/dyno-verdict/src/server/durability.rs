@@ -59,8 +59,8 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
-    /// Reads it from settings by name, for tables of the engines that are used; `None` where none
-    /// of the settings is known.
+    /// Reads the class from settings by name, for tables of the engines in use; `None` if none of
+    /// the settings is known.
     pub(crate) fn read<'a>(
         setting: impl Fn(&str) -> Option<&'a str>,
         used: impl Fn(&str) -> bool,
@@ -175,7 +175,7 @@ impl Promise {
         deciding.map(|(_, why)| why.clone()).collect()
     }
 
-    /// The class in a sentence, with what decides it and then all that counts.
+    /// The class in a sentence: first what decides it, then everything else that applies.
     pub(crate) fn sentence(&self) -> String {
         let by = match self.deciding().as_slice() {
             [] => String::new(),

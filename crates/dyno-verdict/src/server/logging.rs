@@ -32,13 +32,13 @@ const WRITTEN: Threshold = Threshold {
 /// A setting's value, lower case.
 type Is = fn(&str) -> bool;
 
-/// A setting, which of its values write every statement, and what others must be for that, where
-/// the server has them.
+/// A setting, the values that write every statement, and the values that other settings need for
+/// it, if the server has them.
 struct Log {
     setting: &'static str,
     writes: Is,
     needs: &'static [(&'static str, Is)],
-    /// One that belongs into the sentence.
+    /// A setting that the sentence must mention.
     with: Option<&'static str>,
 }
 
@@ -75,13 +75,13 @@ fn is_often(value: &str) -> bool {
     each.is_ok_and(|each| each * WRITTEN.value <= 100.0)
 }
 
-/// `NONE` wins where it is one of several.
+/// `NONE` wins if it is one of several.
 fn goes_somewhere(value: &str) -> bool {
     !value.split(',').any(|place| place.trim() == "none")
 }
 
-/// MariaDB's filter of slow statements lets those of any plan pass if it is empty or holds all, as
-/// it does by default.
+/// MariaDB's slow log filter passes statements with any plan if it is empty or lists all, as by
+/// default.
 fn lets_all_pass(value: &str) -> bool {
     value.is_empty()
         || ["filesort", "full_scan", "tmp_table"]
@@ -89,7 +89,7 @@ fn lets_all_pass(value: &str) -> bool {
             .all(|plan| value.contains(plan))
 }
 
-/// Without a list of events it is all of them.
+/// No list of events means all of them.
 fn audits_statements(value: &str) -> bool {
     let events = ["query", "query_dml", "query_dml_no_select", "table"];
     value.is_empty() || value.split(',').any(|event| events.contains(&event.trim()))
@@ -97,7 +97,7 @@ fn audits_statements(value: &str) -> bool {
 
 const SLOW_LOG: &str = "slow_query_log";
 const OUTPUT: (&str, Is) = ("log_output", goes_somewhere);
-/// The level LOG is above ERROR: only these leave it out.
+/// The level LOG is above ERROR: only these values exclude it.
 const LEVEL: (&str, Is) = ("log_min_messages", |it| it != "fatal" && it != "panic");
 const DESTINATION: (&str, Is) = ("log_destination", |it| !it.is_empty());
 const POSTGRES: &[(&str, Is)] = &[LEVEL, DESTINATION];
@@ -158,7 +158,7 @@ const LOGGING: [Log; 20] = [
     Log::of("pgaudit.log", |it| !it.is_empty() && it != "none", POSTGRES),
 ];
 
-/// The settings that have each statement written, by what the server says of them.
+/// The settings that log each statement, by the server's values.
 pub(crate) fn writing<'a>(
     setting: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<(&'static str, String)> {
@@ -182,8 +182,8 @@ pub(crate) fn writing<'a>(
     LOGGING.iter().filter(writes).map(named).collect()
 }
 
-/// Statements that the server counted as slow, in percent, where it writes those: also because they
-/// used no index. The counter moves too where they are written nowhere.
+/// Statements that the server counted as slow, in percent, if it logs those; also because they used
+/// no index. The counter also moves if nothing is logged.
 fn slow(view: &View) -> Option<f64> {
     let setting = |name: &str| view.run.setting(name).map(str::to_ascii_lowercase);
     let is = |name: &str, is: Is| setting(name).map(|value| is(value.trim()));

@@ -43,7 +43,7 @@ const PAUSES: [(&str, &str); 2] = [
         "db.status.gr_flow_control_throttle_time_sum",
     ),
 ];
-/// Who asked the others to pause, and what waited for being applied.
+/// Which node asked the others to pause, and what waited to be applied.
 const SENT: &str = "db.status.wsrep_flow_control_sent";
 const QUEUE: &str = "db.status.wsrep_local_recv_queue";
 

@@ -54,7 +54,7 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     assert!(paused.evidence.contains("itself 12"), "{}", paused.evidence);
     let figure = (paused.numbers.iter()).find(|figure| figure.name == "paused");
     assert!((figure.unwrap().value.unwrap() - 60.0).abs() < 1e-6);
-    // Sessions that group replication holds back count together.
+    // Sessions that group replication delays are summed.
     let held = expect("flow-control", Doubt, |run| {
         let series_of = "db.status.gr_flow_control_throttle_time_sum";
         series(run, series_of, &[1.5; 30]);
@@ -201,7 +201,7 @@ fn some_settings_decide_only_together() {
         ("truncate", "2", Class::Durable),
         ("persist", "2", Class::Durable),
         ("persist", "1", Class::LastCommits),
-        // Nobody syncs the directory after the journal is deleted but with EXTRA.
+        // Only EXTRA syncs the directory after the journal is deleted.
         ("delete", "2", Class::LastCommits),
         ("delete", "3", Class::Durable),
     ] {
@@ -257,7 +257,7 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
     assert!(!few.evidence.contains("executions"), "{}", few.evidence);
-    // One of several nodes counts its own part.
+    // One of several nodes counts only its own part.
     let nodes = expect("connection", Pass, |run| {
         let first = summary(run).endpoints[0].clone();
         summary(run).endpoints.push(first);

@@ -39,12 +39,12 @@ const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
 /// This share of the run's sessions waits for one thing.
 const SESSIONS_SHARE: f64 = 0.5;
-/// A cause that was first seen so long after its effect, in seconds, is none: samples are taken
-/// once a second, and each covers the second before it.
+/// Something first seen this many seconds after the effect is no cause. Samples are taken once a
+/// second, and each covers the second before it.
 const LATE_S: f64 = 2.0;
-/// Or so much of the slower time, if that is longer.
+/// Or this share of the slower time, if that is longer.
 const LATE_SHARE: f64 = 0.25;
-/// Connections that ended are the cause where they are this share of the sessions.
+/// Ended connections are the cause if they are this share of the sessions.
 const LOST_SHARE: f64 = 0.5;
 /// Of so few samples one may lie behind the symptom.
 const SAMPLES_FEW: usize = 3;
@@ -65,11 +65,11 @@ pub(super) struct Moved {
     pub(super) words: String,
 }
 
-/// A sentence about what differed, and what it names.
+/// A sentence about what differed, and the causes that it names.
 #[derive(Default)]
 pub(super) struct Explained {
     pub(super) causes: Vec<Cause>,
-    /// With a blank before it; empty where there is nothing to say.
+    /// With a leading blank; empty if there is nothing to say.
     pub(super) sentence: String,
 }
 
@@ -78,8 +78,8 @@ pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<Moved> {
     Seen { view, seconds }.moved()
 }
 
-/// The same in a sentence that begins with these words. It says so where nothing moved; empty
-/// where too little was recorded to say so.
+/// The same in a sentence that begins with these words. It says so if nothing moved; it is empty if
+/// too little was recorded to judge.
 pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> Explained {
     let seconds = Seconds { slower, unusual };
     let found = of(view, &seconds);
@@ -96,13 +96,13 @@ pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Spa
     Explained { causes, sentence }
 }
 
-/// Their words in a list of at most so many.
+/// Their words in a list of at most this length.
 pub(super) fn few(found: &[Moved], most: usize) -> String {
     let words: Vec<String> = found.iter().map(|one| one.words.clone()).collect();
     text::few(&words, most)
 }
 
-/// What to do where the CPUs were slower, in place of another advice.
+/// Advice for slower CPUs, in place of other advice.
 pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
     match causes.contains(&Cause::SlowCpus) {
         true => {
@@ -200,8 +200,8 @@ impl Seen<'_, '_> {
         found
     }
 
-    /// Whether a series reached a value before the slower time or near its beginning: what came
-    /// later is an effect, or something else.
+    /// Whether a series reached a value before the slower time or near its beginning. Anything
+    /// later is an effect or unrelated.
     fn began_in_time(&self, series: &Series, reached: f64) -> bool {
         let [span] = self.seconds.slower else {
             return true;
@@ -212,8 +212,8 @@ impl Seen<'_, '_> {
         first.is_some_and(|(at, _)| *at <= latest_s)
     }
 
-    /// Whether other processes took CPUs that the run would have used: they took more than were
-    /// idle meanwhile.
+    /// Whether other processes took CPUs that the run would have used: more than were idle at that
+    /// time.
     fn took_from_the_run(&self, cores: f64) -> bool {
         let idle = self.view.run.series("host.cpu.idle");
         let idle = idle.and_then(|series| dyno_stats::mean(&within(series, self.seconds.slower)));
@@ -221,7 +221,7 @@ impl Seen<'_, '_> {
         free.is_none_or(|(percent, cpus)| cores > percent / 100.0 * cpus)
     }
 
-    /// Connections that ended as the rate fell, where the workload does not make them anew itself.
+    /// Connections that ended as the rate fell, unless the workload reconnects by itself.
     fn lost_connections(&self) -> Option<Moved> {
         let sessions = f64::from(self.view.drive()?.sessions);
         let count = self.counted(true).reconnects;

@@ -282,12 +282,13 @@ fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
     })
 }
 
-/// Whether sessions waited for locks as long as the slow events took longer, in sessions at a time:
-/// in words.
+/// Whether sessions waited for locks for as long as the slow events took longer, in sessions at a
+/// time; in words.
 fn locks(view: &View, longer: f64) -> Option<String> {
-    /// Of that time: a look at the sessions once a second misses a part.
+    /// The share of that time that must be lock waits: a look at the sessions once a second misses
+    /// a part.
     const PART: f64 = 0.5;
-    // The time in which statements waited for rows, per second; or looks at the sessions.
+    // The time that statements waited for row locks, per second; or looks at the sessions.
     let waiting = [
         "db.status.innodb_row_lock_time",
         "db.sessions[lock]",
@@ -345,8 +346,8 @@ fn in_time(view: &View, split: &Split) -> Option<String> {
     })
 }
 
-/// Whether the slow events are those of some sessions, in words, and whether an endpoint has as
-/// many.
+/// Whether the slow events belong to a part of the sessions, in words, and whether an endpoint has
+/// as many sessions.
 fn sessions(view: &View, split: &Split) -> Option<(String, bool)> {
     let mean_ms = |busy_s: f64, events: u64| busy_s * 1e3 / events as f64;
     let all: Vec<_> = view

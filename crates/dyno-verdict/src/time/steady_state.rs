@@ -402,7 +402,7 @@ pub(super) fn step(rates: &[f64]) -> Option<(usize, f64)> {
     Some((step.index, step.by))
 }
 
-/// What differed where the rate was lower.
+/// What differed while the rate was lower.
 fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Dips>) -> Explained {
     if let Some(change) = change.filter(Change::matters) {
         let at_s = view.bins[change.index].from_s();

@@ -480,7 +480,7 @@ fn a_log_that_says_itself_that_it_was_not_steady_is_doubted() {
         found.evidence.contains("1 of 3 users had ended"),
         "{found:?}"
     );
-    // A run of Dyno has no such words.
+    // A Dyno run has no such statement.
     let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
     crate::samples::fact(&mut own, LOG_UNSTEADY, "x");
     assert_ne!(check_of(&own), Doubt);

@@ -1,4 +1,4 @@
-//! What a server acknowledged, kept by its clients: rows inserted, and rows updated.
+//! The work that a server acknowledged, recorded by its clients: rows inserted, and rows updated.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use dyno_tests::{Kind, Server};
 use mysql::prelude::Queryable;
 
 const SESSIONS: i64 = 4;
-/// Keys of a session begin at its number times this.
+/// A session's keys begin at its number times this.
 const KEYS: i64 = 100_000_000;
-/// Every so many inserts the row is updated, too.
+/// After this many inserts the row is also updated.
 const UPDATE_EVERY: i64 = 4;
-/// Longer than a server that syncs once a second leaves unsynced.
+/// Longer than the time that a server with one sync per second leaves unsynced.
 const LOAD: Duration = Duration::from_millis(1_500);
 
 /// A session on a server.
@@ -53,12 +53,12 @@ pub struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// How many statements it was.
+    /// The number of statements.
     pub fn count(&self) -> usize {
         self.inserted.len() + self.updated.len()
     }
 
-    /// How many of them are not there.
+    /// How many of them are missing.
     pub fn lost(&self, server: &Server) -> usize {
         let keys = |sql: &str| -> HashSet<i64> {
             let rows = server.query(Some("verdict"), sql);
@@ -73,7 +73,7 @@ impl Acknowledged {
     }
 }
 
-/// Loads the server with all sessions, has it killed meanwhile, and returns what it acknowledged.
+/// Loads the server with all sessions, kills it meanwhile, and returns what it acknowledged.
 pub fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
     let is_killed = AtomicBool::new(false);
     let is_killed = &is_killed;
@@ -108,7 +108,7 @@ fn load(mut client: Client, first: i64, is_killed: &AtomicBool) -> Acknowledged 
             }
             own.updated.push(key);
         }
-        // A server that outlives its kill would be loaded for ever.
+        // A server that survives the kill would be loaded for ever.
         if is_killed.load(Ordering::Relaxed) {
             break;
         }

@@ -1,6 +1,6 @@
-//! The class of durability that Dyno prints, against what a server really loses: each server is
-//! killed under load, started again, and asked for what it had acknowledged. The tests' output has
-//! the table of docs/durability.md:
+//! Compares the durability class that Dyno prints with what a server really loses. The test kills
+//! each server under load, restarts it, and looks for the acknowledged rows. Its output has the
+//! table of docs/durability.md:
 //!
 //!     cargo test -p dyno-tests --features servers --test verdict matrix -- --nocapture
 
@@ -20,26 +20,26 @@ use ledger::{Acknowledged, Client};
 
 /// The script that Dyno runs on the table of acknowledged rows.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
-/// So often a server that may lose something is killed until it does.
+/// The maximum number of kills until a server that may lose something does.
 const ATTEMPTS: usize = 4;
 
 /// A server's settings, and the class that Dyno must print for them.
 struct Case {
-    /// As the table names them.
+    /// Its name in the table.
     setting: String,
-    /// What the administrator does first.
+    /// The administrator's statements at the start.
     first: Vec<String>,
-    /// What makes the table `ledger`.
+    /// The statement that creates the table `ledger`.
     table: String,
-    /// What the administrator sets then.
+    /// The administrator's settings after that.
     set: Vec<String>,
-    /// What each session sets first.
+    /// The settings of each session at its start.
     session: String,
     class: DurabilityClass,
     left: Left,
 }
 
-/// What is left of what was acknowledged, when the process alone is killed.
+/// What remains of the acknowledged rows if only the process is killed.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
     /// All of it.
@@ -50,7 +50,7 @@ enum Left {
     Nothing,
     /// The server does not start again.
     NoServer,
-    /// That depends on the moment.
+    /// It depends on the moment.
     Either,
 }
 
@@ -136,7 +136,7 @@ fn a_killed_server_keeps_what_its_class_promises() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Asks Dyno for its class, kills the server under load, and looks for what it acknowledged.
+/// Gets Dyno's class, kills the server under load, and looks for the acknowledged rows.
 fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     let server = private.server();
     for sql in &case.first {
@@ -154,7 +154,7 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     let run = judge(&line, None, begin, |_| {});
     let (mut acknowledged, mut lost) = kill(private, case);
     for _ in 1..ATTEMPTS {
-        // A server that is killed just after it has written what it keeps in memory loses nothing.
+        // A server loses nothing if the kill comes just after it wrote its buffers.
         if case.left != Left::NotAll || lost != Some(0) {
             break;
         }
@@ -164,7 +164,7 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     row(version, case, &run, &acknowledged, lost)
 }
 
-/// Makes the table anew, and sets what is to be set: a restart takes it back.
+/// Recreates the table and applies the settings, which a restart resets.
 fn make(server: &Server, case: &Case) {
     server.execute(Some("verdict"), "DROP TABLE IF EXISTS ledger");
     server.execute(Some("verdict"), &case.table);
@@ -173,8 +173,8 @@ fn make(server: &Server, case: &Case) {
     }
 }
 
-/// What was acknowledged until the server was killed, and how much of it is lost; nothing where the
-/// server does not start again.
+/// What the server acknowledged until the kill, and how much of it is lost; nothing if the server
+/// does not start again.
 fn kill(private: &mut PrivateServer, case: &Case) -> (Acknowledged, Option<usize>) {
     let server = private.server();
     let clients = Client::connect(&server, &case.session);

@@ -11,7 +11,7 @@ use dyno_tests::{Kind, start_private_server_with};
 use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
-/// Proves one case after the other on one server.
+/// Proves the cases one after another on one server.
 fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
     let mut private = start_private_server_with(kind, arguments);
     with_database(&private);
@@ -23,7 +23,7 @@ fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
         .collect()
 }
 
-/// InnoDB's tables with a value of the setting that decides.
+/// InnoDB tables with a value of the setting that decides the class.
 fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
     let name = "innodb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
@@ -49,7 +49,7 @@ pub fn mariadb() -> Vec<Row> {
     all(Kind::Mariadb, &[], &cases)
 }
 
-/// MyRocks' tables with a value of its setting.
+/// MyRocks tables with a value of its setting.
 fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
     let name = "rocksdb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
@@ -60,7 +60,7 @@ fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
 
 pub fn rocksdb() -> Vec<Row> {
     let plugin = "--plugin-load-add=ha_rocksdb.so";
-    // By default the engine refuses a log whose last record is cut, which a kill may leave.
+    // By default the engine refuses a log with a cut last record, which a kill may leave.
     let recover = "--rocksdb-wal-recovery-mode=2";
     let cases = [
         rocks(1, "", Durable, Left::Everything),
@@ -86,7 +86,7 @@ pub fn mysql() -> Vec<Row> {
         flush(1, Durable, Left::Everything),
         flush(2, LastSecond, Left::Everything),
         flush(0, Process, Left::NotAll),
-        // The last one: there is no server after it.
+        // The last case: the server does not start after it.
         Case::new(&format!("`{redo}`"), Damaged, Left::NoServer).set(redo),
     ];
     all(Kind::Mysql, &[], &cases)

@@ -1,4 +1,4 @@
-//! PostgreSQL, as the machine has it and in its newest version.
+//! PostgreSQL, in the machine's version and in the newest.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use xtask::servers::programs::{give_to_servers, library};
 use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
-/// Proves one case after the other on one server.
+/// Proves the cases one after another on one server.
 fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
     with_database(&private);
     let version = private.server().query_one(None, "SHOW server_version");
@@ -55,7 +55,7 @@ pub fn installed() -> Vec<Row> {
     all(start_private_server(Kind::Postgres), "", &cases)
 }
 
-/// Under a library that makes each sync do nothing.
+/// Under a library that turns each sync into a no-op.
 pub fn preloaded() -> Vec<Row> {
     let library = library("libeatmydata.so").unwrap();
     let environment = [("LD_PRELOAD", library.to_str().unwrap())];

@@ -1,4 +1,4 @@
-//! SQLite's journals: its server is the client, which is killed.
+//! SQLite's journals. SQLite runs inside the client, so the test kills the client.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

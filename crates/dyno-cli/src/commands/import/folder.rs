@@ -332,7 +332,7 @@ fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
     }
 }
 
-/// Files beside the logs that are of a tool which is known by name only.
+/// Files next to the logs that belong to a tool known by name only.
 fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
     let taken = |log: &Found| -> Vec<String> {
         let beside = log.beside.values();

@@ -22,9 +22,9 @@ pub struct Words {
     pub note: String,
     /// The log's path below the folder that is imported.
     pub path: Option<String>,
-    /// What ran, in place of what the log says.
+    /// The workload, in place of the log's.
     pub workload: Option<String>,
-    /// What the server was, in place of what the log says.
+    /// The server, in place of the log's.
     pub server: Option<String>,
     /// Which part of the runs counts; `None` for all.
     pub window: Option<Window>,
@@ -33,7 +33,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Names the workload and the server as the user does.
+    /// Sets the workload and server names that the user gave.
     fn name(&self, run: &mut RunRecord) {
         let summary = run.summary.as_mut();
         let (mut workloads, mut targets) =
@@ -92,7 +92,7 @@ impl Words {
     }
 }
 
-/// Who said what a run's workload and server were.
+/// The source of a run's workload and server names.
 const BY_USER: &str = "dyno import";
 
 /// A name that tells the log's path, and ends as all names of imported runs do.

@@ -68,7 +68,7 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
     })
 }
 
-/// A name that the user gives: of a workload, of a server.
+/// A workload or server name that the user gives.
 ///
 /// # Errors
 /// It is empty.

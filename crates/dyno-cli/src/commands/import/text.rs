@@ -27,8 +27,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a file, or standard input where it is `-`. See [`dyno_import::decode`] for
-    /// its bytes.
+    /// Reads a file, or standard input if it is `-`. See [`dyno_import::decode`] for its bytes.
     ///
     /// # Errors
     /// It cannot be read, or is damaged where it is compressed.

@@ -77,7 +77,7 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
             )),
         };
     };
-    // What is changed while it runs is a setting, too.
+    // What a level changes online is a setting, too.
     for set in [&server.set, &cell.effective.online] {
         let own = settings(server, set)?;
         kind.check(&own, home).map_err(|error| anyhow!("{error}"))?;
@@ -85,8 +85,8 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
     Ok(())
 }
 
-/// Settings that levels change on servers that run already and that these do not have. A server
-/// that does not answer is asked again before the first trial.
+/// Settings that levels change on running servers which lack them. A server that does not answer is
+/// asked again before the first trial.
 pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     for cell in cells {

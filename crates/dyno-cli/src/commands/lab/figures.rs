@@ -21,7 +21,7 @@ pub const COSTS: [(&str, &str); 5] = [
     ("write-ahead log", "redo_per_event"),
 ];
 
-/// The figure that an experiment is about: what its trials look for, else the rate, or of open
+/// The main figure of an experiment: what its trials search for, or else the rate, or for open
 /// loops the response time.
 pub fn subject(experiment: &Experiment) -> &'static str {
     match &experiment.search {
@@ -41,8 +41,8 @@ pub fn subject_words(subject: &str) -> &str {
     }
 }
 
-/// The trial's levels whose cell has the highest mean rate, of those that count; of open loops,
-/// whose rate is asked for, the shortest p99.
+/// The levels whose cell has the highest mean rate, among the cells that count; for open loops,
+/// whose rate is requested, the shortest p99.
 pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
     let figure = experiment.subject();
     let mut cells: BTreeMap<&BTreeMap<String, String>, Vec<f64>> = BTreeMap::new();
@@ -66,7 +66,7 @@ pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
 pub struct Best {
     /// Its levels.
     pub levels: BTreeMap<String, String>,
-    /// By which figure it is the best.
+    /// The figure by which it is the best.
     pub figure: &'static str,
     /// Its mean: per second, or in milliseconds.
     pub value: f64,
@@ -210,7 +210,7 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     figures
 }
 
-/// How a file names a figure: `file_syncs` of `file syncs`.
+/// The name of a figure in a file: `file_syncs` for `file syncs`.
 pub fn name_of(name: &str) -> String {
     name.to_lowercase().replace([' ', '-'], "_")
 }

@@ -1,4 +1,4 @@
-//! Ratios within pairs: of two levels of a factor that are measured next to each other.
+//! Ratios within pairs of levels of a factor that are measured next to each other.
 
 use dyno_lab::file::{Experiment, Table};
 

@@ -101,7 +101,7 @@ struct Found<'a> {
     effects: Option<Sheet>,
     found: Vec<Effect>,
     plots: Vec<html::Plot>,
-    /// The level of each factor that others are set against.
+    /// The baseline level of each factor.
     bases: BTreeMap<String, String>,
 }
 
@@ -324,7 +324,7 @@ impl<'a> Found<'a> {
         };
         let costs: Vec<Vec<Cost>> = shown.iter().map(dyno_verdict::costs).collect();
         let mut sides: Vec<Vec<usize>> = sides(shown);
-        // What the answer has ratios to comes first.
+        // The baseline of the answer's ratios comes first.
         let base = |side: &Vec<usize>| {
             let levels = side.first().map(|run| &shown[*run].head.factors);
             let own = |(name, level): (&String, &String)| {
@@ -400,7 +400,7 @@ fn effect(of: &Effect) -> Value {
     })
 }
 
-/// That an interval leaves open whether there is a difference, and what would close it.
+/// Says that an interval does not settle whether there is a difference, and what would.
 fn inconclusive(effect: &Effect, figure: &str) -> String {
     let needs = match effect.ratio.blocks_needed() {
         Some(1) => "needs about 1 more block".to_owned(),

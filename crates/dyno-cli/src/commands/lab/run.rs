@@ -131,7 +131,7 @@ struct File {
     keeps: bool,
     /// Options that name the experiment and its results file, for commands that are proposed.
     options: String,
-    /// What may be done to the tables of servers that run already, by their URL.
+    /// What Dyno may do to the tables of running servers, by URL.
     tables: BTreeMap<String, there::Mode>,
 }
 

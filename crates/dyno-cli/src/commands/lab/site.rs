@@ -53,9 +53,9 @@ pub struct Site<'a> {
     pub(super) images: BTreeMap<String, Server>,
     /// Undoes what was changed on a server that is not Dyno's own.
     undo: Vec<String>,
-    /// What may be done to the tables of servers that run already, by their URL.
+    /// What Dyno may do to the tables of running servers, by URL.
     tables: BTreeMap<String, Mode>,
-    /// The data of a host, or of a server that runs already, which this process made.
+    /// The data of a host, or of a running server, that this process loaded.
     pub(super) is_loaded: BTreeSet<String>,
     /// What was done before the trial, in words.
     pub(super) done: Vec<String>,
@@ -88,7 +88,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Takes what may be done to the tables of servers that run already.
+    /// Sets what Dyno may do to the tables of running servers.
     pub fn with_tables(self, tables: BTreeMap<String, Mode>) -> Self {
         Self { tables, ..self }
     }
@@ -261,8 +261,8 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// A server that runs already: its data are made anew where they are to be put back, and only
-    /// if nobody else made them or the user allows it.
+    /// A running server: Dyno reloads its data if they must be restored, and only if Dyno loaded
+    /// them itself or the user allows it.
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
         let made = self.lab.experiment.image_of(cell);
@@ -275,7 +275,7 @@ impl<'a> Site<'a> {
         self.settle(cell)
     }
 
-    /// Loads tables on a server that runs already, where that is allowed.
+    /// Loads tables on a running server, if allowed.
     fn load_at(&mut self, url: &str, line: Vec<String>) -> Result<()> {
         let is_own = self.is_loaded.contains(url);
         let drops = match self.tables.get(url) {

@@ -10,7 +10,7 @@ use dyno_run::Workload;
 
 use super::{figures, line};
 
-/// Figures of every trial, beside percentiles.
+/// Figures of every trial, apart from percentiles.
 const FIGURES: [&str; 20] = [
     "size_mib",
     "rate",
@@ -34,8 +34,8 @@ const FIGURES: [&str; 20] = [
     "client_cpu",
 ];
 
-/// Every name that a trial of the experiment may have a figure by; `None` where its workload makes
-/// names that only its runs tell.
+/// All figure names of the experiment's trials; `None` if the workload creates names that only its
+/// runs show.
 fn known(experiment: &Experiment, base: &Path) -> Option<BTreeSet<String>> {
     let mut known: BTreeSet<String> = FIGURES.iter().map(|name| (*name).to_owned()).collect();
     known.extend(figures::COSTS.iter().map(|(_, name)| (*name).to_owned()));
@@ -51,8 +51,8 @@ fn known(experiment: &Experiment, base: &Path) -> Option<BTreeSet<String>> {
     Some(known)
 }
 
-/// The figures that a workload makes by itself, as its script and modules name them; `None` where
-/// one is named by something else than a text, or nothing of it can be read.
+/// A workload's own figures, as its script and modules name them; `None` if a name is not a literal
+/// text, or the source cannot be read.
 fn own_figures(workload: &str) -> Option<Vec<String>> {
     let work = Workload::find(workload, Edition::Dyno).ok()?;
     if work.test().is_some() {
@@ -75,7 +75,7 @@ fn own_figures(workload: &str) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// How a script makes a figure.
+/// How a script creates a figure.
 const FIGURE_CALL: &str = "dyno.figure";
 
 /// All that is wrong with the names.
@@ -145,8 +145,8 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
     ))
 }
 
-/// A figure that no trial has. Where the workload's own are not known, one that is spelt nearly
-/// like one that there is.
+/// A figure that no trial has. If the workload's own figures are unknown, one that is spelt nearly
+/// like an existing one.
 fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
     let percentile = name
         .strip_prefix('p')
@@ -174,7 +174,7 @@ fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
     }
 }
 
-/// What stands in braces in commands and statements and is replaced by nothing.
+/// Names in braces in commands and statements that nothing replaces.
 fn placeholders(experiment: &Experiment) -> Vec<String> {
     let cells = experiment.cells();
     let mut wrong = Vec::new();
@@ -184,7 +184,7 @@ fn placeholders(experiment: &Experiment) -> Vec<String> {
                 .iter()
                 .map(|known| (strsim::osa_distance(known, word), *known))
                 .min();
-            // A shell's own braces, as of awk, are no placeholders.
+            // Braces of the shell itself, as for awk, are no placeholders.
             let is_meant = !is_shell || near.is_some_and(|(distance, _)| distance <= 2);
             if known.contains(&word) || !is_meant {
                 continue;
@@ -235,7 +235,7 @@ fn bracket(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// The words in braces: `out` of `{out}`, nothing of `${HOME}` and `{ print }`.
+/// The words in braces: `out` for `{out}`, nothing for `${HOME}` and `{ print }`.
 fn braced(text: &str) -> Vec<&str> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
     let parts = text.match_indices('{').filter_map(|(at, _)| {

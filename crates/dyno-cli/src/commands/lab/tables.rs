@@ -274,7 +274,7 @@ fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&D
     let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
     let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
     let ratio = dyno_lab::between(&trials, (&of, &to), &besides, figure);
-    // Another method's ratio would be another answer about the same runs.
+    // A ratio by another method would be a second answer about the same runs.
     cell.ratio = ratio.map(|ratio| ratio.value);
     let bounds = ratio.and_then(|ratio| ratio.bounds);
     cell.low = bounds.map(|own| own.low);

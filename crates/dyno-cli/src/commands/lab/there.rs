@@ -1,4 +1,4 @@
-//! Tables on servers that run already: the user's are used, and never dropped without being asked.
+//! Tables on running servers: Dyno uses the user's tables and never drops them without permission.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +14,21 @@ use super::line;
 use crate::commands::{Within, run};
 use crate::settings::usage;
 
-/// What may be done to a workload's tables on a server that runs already.
+/// What Dyno may do to a workload's tables on a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// They are used as they are.
+    /// Use them as they are.
     Use,
-    /// There are none: they are loaded, and what this process loaded it may drop.
+    /// There are none. Load them; this process may drop what it loaded.
     Load,
-    /// They are dropped and loaded anew: the user said so.
+    /// Drop and reload them, as the user requested.
     Reload,
 }
 
-/// Looks at the tables of each server that runs already, before the first trial.
+/// Looks at the tables of each running server before the first trial.
 ///
 /// # Errors
-/// Tables that do not fit, or would have to be dropped: nothing was touched.
+/// Tables do not fit, or would have to be dropped; nothing was touched.
 pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     for cell in lab.trials.cells.iter().filter(|cell| !is_of_host(cell)) {
@@ -68,12 +68,12 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     Ok(modes)
 }
 
-/// What may be done where each data set of an experiment was looked for.
+/// What Dyno may do, after looking for each data set of an experiment.
 fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
         return Ok(Mode::Load);
     };
-    // Tables that may be somebody else's, with a name that the workload does not have.
+    // Tables that may belong to someone else, with a name that the workload does not use.
     let tables = match first {
         TablesThere::Fit | TablesThere::Misfit(_) => "the workload's tables already exist",
         _ => "tables already exist, perhaps the workload's",
@@ -95,7 +95,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     Ok(Mode::Use)
 }
 
-/// Which tables of a data set are there.
+/// Which tables of a data set exist.
 fn tables(prepare: &[String]) -> Result<TablesThere> {
     let kept = Arc::new(Mutex::new(None));
     let within = Within {

@@ -45,7 +45,7 @@ pub fn conduct(ask: &Ask, stop: Arc<StopSignal>) -> (SearchResult, Option<Error>
     (found, trouble)
 }
 
-/// Keeps the answer with the trials.
+/// Stores the answer with the trials.
 fn keep(ask: &Ask, found: &SearchResult) -> Result<()> {
     let ids: Vec<i64> = found.trials.iter().filter_map(|trial| trial.run).collect();
     match crate::run_store::file(&ask.parsed) {

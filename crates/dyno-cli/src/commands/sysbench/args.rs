@@ -235,7 +235,7 @@ fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
     settings::count(parsed, name, otherwise).map_err(|_| no_value(parsed, name))
 }
 
-/// In sysbench's words, with the name as scripts know it.
+/// In sysbench's words, with the name that scripts use.
 fn no_value(parsed: &Parsed, name: &str) -> anyhow::Error {
     let value = parsed.value(name).unwrap_or_default();
     let name = name.replace('-', "_");
@@ -266,7 +266,7 @@ fn warn_of_options_without_effect(parsed: &Parsed) {
     }
 }
 
-/// The driver; `None` for one that does not exist.
+/// The driver; `None` if it does not exist.
 fn driver(parsed: &Parsed) -> Option<&'static str> {
     match parsed.value("db-driver").unwrap_or("mysql") {
         "mysql" | "mariadb" => Some("mysql"),

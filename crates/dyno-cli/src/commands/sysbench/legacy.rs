@@ -3,7 +3,7 @@
 use crate::console;
 use crate::options::as_typed;
 
-/// Old name, new name, and the value up to which the old one says nothing.
+/// Old name, new name, and the value up to which the old option has no effect.
 const RENAMED: [(&str, &str, i64); 4] = [
     ("num-threads", "threads", 1),
     ("max-requests", "events", 0),
@@ -11,8 +11,8 @@ const RENAMED: [(&str, &str, i64); 4] = [
     ("tx-rate", "rate", 0),
 ];
 
-/// The arguments with the old names resolved as sysbench does: one with a value above its default
-/// wins over the new name, and a warning says so; another one changes nothing.
+/// Resolves old option names as sysbench does: an old option with a value above its default
+/// overrides the new one, with a warning; any other has no effect.
 pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
     let mut warnings = Vec::new();
     for (old, new, least) in RENAMED {
@@ -22,7 +22,7 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
                 .map(|(_, value)| value)
         };
         let Some(given) = value(old).and_then(|value| value.parse::<i64>().ok()) else {
-            // What is no number is refused as it stands.
+            // A value that is not a number stays as typed and is refused later.
             continue;
         };
         let kept = if given > least { old } else { new };

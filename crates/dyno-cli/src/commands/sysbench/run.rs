@@ -59,7 +59,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
                 record.progress(&progress);
             }
             match progress {
-                // Before any session begins, so that what scripts print comes after it.
+                // Before any session begins, so that the output of scripts follows it.
                 Progress::Initialized => {
                     output::notice(&text::stage(StartupStep::Started));
                     let warmup_s = settings.drive.warmup.as_secs();
@@ -115,7 +115,7 @@ fn announce(settings: &Settings) {
     );
 }
 
-/// Says on standard error what to try where sysbench, which fails in the same way, says nothing.
+/// Prints a suggestion to stderr where sysbench, which fails in the same way, prints none.
 fn advise(why: &str, ready: &Ready) {
     if ready.kind_behind(why) == Some(ErrorKind::Prepared)
         && let Some(hint) = hint(why, ready, "")

@@ -224,7 +224,7 @@ fn doubtful_trials_are_told_of_beside_what_they_say() {
     );
 }
 
-/// A rate that was asked for says nothing of the server; one that was not kept does.
+/// A requested rate says nothing about the server; a rate that was not kept does.
 #[test]
 fn the_rate_of_an_open_loop_is_no_answer() {
     let experiment = claim("ratio = 'rate', of = { engine = 'b' }, above = 0.95");

@@ -27,7 +27,8 @@ pub(super) fn wal(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     })
 }
 
-/// Writes and syncs of the log since PostgreSQL 18. Making a segment of it is no write of it.
+/// Writes and syncs of the log since PostgreSQL 18. Creating a WAL segment does not count as a
+/// write.
 pub(super) fn wal_io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     let source = "pg_stat_io";
     let count = |name: &str, column: &str| {

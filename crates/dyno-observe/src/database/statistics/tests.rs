@@ -2,7 +2,7 @@ use dyno_core::counters::{Class, Counts, Server, Version, meaning, of};
 
 use super::*;
 
-/// What the servers have of the columns that depend on the version.
+/// The version-dependent columns that the servers have.
 const VERSIONS: [(Version, &[&str]); 3] = [
     (
         (15, 0),
@@ -122,7 +122,7 @@ fn versions_have_different_views() {
         io.contains("sum(reads)") && io.contains("sum(read_bytes)"),
         "{io}"
     );
-    // Nothing is asked for that this server does not have.
+    // The query asks only for what this server has.
     assert!(!io.contains("writes") && !io.contains("op_bytes"), "{io}");
     let middle = texts(&["pg_stat_io.reads", "pg_stat_io.op_bytes"]);
     assert!(

@@ -26,8 +26,8 @@ const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the 
 /// So many tables that InnoDB takes for empty are looked into.
 const LOOKS_MAX: usize = 20;
 
-/// Tells the tables of the connection's database. Returns, too, the names of the facts about
-/// places that their definitions name.
+/// Reports the tables of the connection's database. Also returns the fact names of the directories
+/// that their definitions name.
 ///
 /// # Errors
 /// The connection is lost.

@@ -213,8 +213,9 @@ fn locked(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 
-/// Whether the planner has statistics of a table. Since when it was analysed says nothing: they may
-/// have been deleted since, or it was empty then. Those of a table with row security are hidden.
+/// Whether the planner has statistics for a table. The time of the last ANALYZE does not show it:
+/// the statistics may have been deleted since, or the table was empty then. Statistics of a table
+/// with row security are hidden.
 const ANALYSED: &str = "c.reltuples <> -1 AND EXISTS (SELECT FROM pg_catalog.pg_stats p \
                         WHERE p.schemaname = n.nspname AND p.tablename = c.relname) \
                         OR coalesce(s.n_live_tup, 0) = 0 AND c.reltuples <= 0 \

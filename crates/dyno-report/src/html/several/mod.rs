@@ -98,12 +98,12 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
             "Answer"
         },
     );
-    // An experiment has its own answer, by one method for all: a second one would be another.
+    // An experiment already has an answer by one method for all; a second one could differ.
     let is_judged = input.experiment.is_none();
     if !input.title.is_empty() && is_judged {
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }
-    // A heading of the user's leaves the answer of the runs' search below it.
+    // A heading by the user does not replace the answer of the runs' search.
     let searched = crate::search::answer_of(input.runs);
     if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(answer));

@@ -23,7 +23,8 @@ pub(super) const IO: Screen = Screen {
     tables: &[
         Table {
             title: "Reads and writes by who does them",
-            // Requests of 18 are of one block or several, those before of one: bytes mean the same.
+            // From 18 on a request covers one or more blocks, before that exactly one. Bytes have
+            // the same meaning on all versions.
             asks: &[
                 Ask::needing(
                     "pg_stat_io of requests",

@@ -59,7 +59,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     rows
 }
 
-/// Of open loops: events that were late by the same limit, and what still waited at the end.
+/// For open loops: events late by the same limit, and the backlog at the end.
 pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
     if !base.iter().chain(new).all(View::open_loop) {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
     rows
 }
 
-/// The share of the events that were due that took longer than the limit or were left out.
+/// The share of the due events that took longer than the limit or were skipped.
 fn late_percent(view: &View) -> Option<f64> {
     let summary = view.summary()?;
     let limit = summary.latency_limit?;
@@ -98,7 +98,7 @@ fn late_percent(view: &View) -> Option<f64> {
     (due > 0).then(|| (limit.above + limit.skipped) as f64 / due as f64 * 100.0)
 }
 
-/// The mean of a figure that each run has once; `None` where one lacks it.
+/// The mean of a figure that each run has once; `None` if a run lacks it.
 fn mean_of_runs(views: &[View], of: &dyn Fn(&View) -> Option<f64>) -> Option<Estimate> {
     let runs: Vec<f64> = views.iter().map(of).collect::<Option<_>>()?;
     Some(Estimate {

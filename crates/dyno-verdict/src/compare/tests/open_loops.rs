@@ -1,4 +1,4 @@
-//! Open loops, whose rate was asked for.
+//! Open loops, whose rate was requested.
 
 use dyno_core::summary::LatencyLimit;
 

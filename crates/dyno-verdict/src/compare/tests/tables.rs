@@ -54,7 +54,7 @@ fn another_engine_index_or_collation_is_told() {
         told(&other),
         ["table sbtest1..sbtest4 ENGINE: InnoDB → Aria"]
     );
-    // Nobody declared it; the class of durability follows from it and is not told as well.
+    // It was not declared. The durability class follows from it and is not listed separately.
     assert_eq!(outcome(&other, 42), Doubt, "{:?}", other.differences);
     assert_eq!(other.differences.len(), 1, "{:?}", other.differences);
     let bare = INNODB.replace(",\n  KEY `k_1` (`k`)", "");

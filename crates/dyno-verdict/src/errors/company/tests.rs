@@ -1,4 +1,4 @@
-//! Others that the list of sessions does not show.
+//! Other users that the list of sessions does not show.
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
@@ -12,7 +12,7 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
     const CONNECTIONS: &str = "db.status.connections";
     let found = expect("server-counters", Doubt, |run| {
         let mut made = [0.0; 30];
-        // Those of the run itself, before.
+        // Connections that the run itself made before.
         made[0] = 64.0;
         made[5..15].fill(1.0);
         samples::series(run, CONNECTIONS, &made);
@@ -20,7 +20,7 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
     let told = "The server counted 10 connections in 29 s that the run did not make";
     assert!(found.evidence.starts_with(told), "{}", found.evidence);
     for per_s in [0.05, 500.0] {
-        // An observer connected again; or the script connects.
+        // An observer reconnected, or the script connects.
         expect("server-counters", Pass, |run| {
             samples::series(run, CONNECTIONS, &[per_s; 30]);
         });

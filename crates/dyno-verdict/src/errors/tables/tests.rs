@@ -1,4 +1,4 @@
-//! Statements that touch tables, and those that do not.
+//! Statements that touch tables, and statements that do not.
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
@@ -21,8 +21,8 @@ fn statements_that_touch_no_table_are_told() {
         "{}",
         untouched.evidence
     );
-    // A query cache answers for tables, engines that are read from end to end count rows, and
-    // searches of a full-text index, counts and sequences only open their tables.
+    // The query cache answers in place of tables, engines that are read from end to end count rows,
+    // and full-text searches, counts and sequences only open their tables.
     for (counter, per_s) in [
         ("db.status.qcache_hits", 13_000.0),
         ("db.status.handler_read_rnd_next", 9e5),
@@ -56,6 +56,6 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
     assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
     assert_eq!(of(30.0, 90_000.0, 30.0), Pass, "TABLESAMPLE, ctid, nextval");
-    // A third of the reads look a row up and the others none: their pages are those of the third.
+    // A third of the reads look up a row and the others none: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
 }

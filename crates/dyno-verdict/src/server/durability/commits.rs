@@ -74,7 +74,7 @@ pub(super) fn of(view: &View) -> Commits {
     }
 }
 
-/// Why work is known not to be committed.
+/// Evidence that work was not committed.
 pub(super) struct Missing {
     pub(super) why: String,
     /// Whether sessions ended within a transaction.
@@ -96,7 +96,7 @@ struct Ends<'a> {
 impl<'a> Ends<'a> {
     fn of(view: &'a View<'a>) -> Option<Self> {
         let mean = |name: &str| view.mean(name);
-        // What failed is rolled back too, which the errors tell.
+        // Failed statements are rolled back too; the errors report them.
         let failed = per_s(view, view.totals().errors);
         let to_savepoint = || client(view, "rollbacks_to_savepoint").unwrap_or(0.0);
         let (who, commits, rollbacks, to_savepoint) = match () {
@@ -116,7 +116,7 @@ impl<'a> Ends<'a> {
                 let xa = |name: &str| mean(name).unwrap_or(0.0);
                 let commits = mean("db.status.com_commit")?;
                 let rollbacks = mean("db.status.com_rollback")?;
-                // A transaction that begins commits the one before it that has not ended.
+                // A new transaction commits an open one.
                 let begun = mean("db.status.com_begin").unwrap_or(0.0);
                 let implicit = (begun - commits - rollbacks - failed).max(0.0);
                 (
@@ -254,7 +254,7 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
     })
 }
 
-/// MyRocks wrote less to its log than rows it changed have bytes: sessions turned the log off for
+/// MyRocks wrote fewer bytes to its log than the changed rows have: sessions turned the log off for
 /// themselves.
 fn without_log(view: &View) -> Option<String> {
     let rows = view.mean_sum(&[

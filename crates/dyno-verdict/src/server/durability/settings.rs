@@ -2,14 +2,14 @@
 
 use super::Class;
 
-/// Which values of a setting, in lower case, cost what.
+/// The cost of the values of a setting, in lower case.
 pub(super) struct Row {
     pub(super) name: &'static str,
     costs: &'static [(Class, &'static [&'static str])],
-    /// The engine whose tables alone it concerns, in lower case.
+    /// The only engine that it concerns, in lower case.
     engine: Option<&'static str>,
-    /// Another setting, and its values with which this row counts. It counts, too, where that
-    /// setting is not known.
+    /// Another setting, and the values for which this row applies. The row also applies if that
+    /// setting is unknown.
     when: Option<(&'static str, &'static [&'static str])>,
 }
 
@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
             (Class::Damaged, &["nosync", "littlesync"]),
         ],
     ),
-    // MyRocks keeps what it has not written by itself in its own buffer, for up to a second with 2.
+    // MyRocks keeps unwritten log records in its own buffer, with 2 for up to a second.
     row(ROCKSDB_FLUSH, &[(Class::Process, &["0", "2"])])
         .of("rocksdb")
         .when("rocksdb_manual_wal_flush", ON),
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = &[
     .of("rocksdb")
     .when("rocksdb_manual_wal_flush", &["off", "0"]),
     row("rocksdb_write_disable_wal", &[(Class::Process, ON)]).of("rocksdb"),
-    // Syncs at an interval of its own, whose length another setting has.
+    // Syncs at an interval that another setting defines.
     row("aria_group_commit", &[(Class::LastCommits, &["soft"])]).of("aria"),
     // Commits wait in the server's own buffers for the log writer's next turn.
     row("synchronous_commit", &[(Class::Process, &["off"])]),
@@ -85,14 +85,14 @@ pub(super) const ROWS: &[Row] = &[
             (Class::Damaged, &["0", "off"]),
         ],
     ),
-    // A commit deletes the journal, and only EXTRA syncs the directory then: a journal that is
-    // back after a crash takes the last commit back.
+    // A commit deletes the journal, and only EXTRA then syncs the directory. A journal that
+    // reappears after a crash rolls back the last commit.
     row("synchronous", &[(Class::LastCommits, &["2", "full"])]).when("journal_mode", &["delete"]),
     row("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
 ];
 const ROCKSDB_FLUSH: &str = "rocksdb_flush_log_at_trx_commit";
 
-/// What a value of this row's setting costs, and the setting with which it does.
+/// What the value of this row's setting costs, and the other setting involved.
 pub(super) fn cost<'a>(
     row: &Row,
     value: &str,
@@ -119,7 +119,7 @@ pub(super) fn cost<'a>(
     }
 }
 
-/// Whether a row's setting counts for tables of engines that are `used`.
+/// Whether a row's setting applies to tables of the `used` engines.
 pub(super) fn concerns(row: &Row, used: impl Fn(&str) -> bool) -> bool {
     row.engine.is_none_or(used)
 }

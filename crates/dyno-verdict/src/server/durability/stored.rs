@@ -43,8 +43,8 @@ const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Whose lower layers are not known.
 const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 
-/// A directory: the beginning of its facts, what a crash of the host costs when it is in memory,
-/// what it holds, and the engine whose tables alone it concerns.
+/// A directory: the prefix of its facts, what a crash of the host costs if the directory is in
+/// memory, its content, and the only engine that it concerns.
 type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
 const DIRECTORIES: [Directory; 10] = [
@@ -64,7 +64,7 @@ const DIRECTORIES: [Directory; 10] = [
         None,
     ),
     ("data.database", Class::Damaged, "the database is", None),
-    // A commit that the binary log does not know is rolled back.
+    // Recovery rolls back a commit that the binary log does not contain.
     ("data.binlog", Class::LastCommits, "the binary log is", None),
     (
         "data.aria_log",
@@ -141,7 +141,7 @@ fn elsewhere(view: &View) -> Vec<TableGroup> {
 pub(super) struct Engines<'a> {
     /// In lower case.
     known: Vec<String>,
-    /// There are tables that nobody looked at.
+    /// Some tables were not looked at.
     are_some_unseen: bool,
     default: Option<&'a str>,
 }
@@ -150,7 +150,7 @@ impl<'a> Engines<'a> {
     pub(super) fn of(view: &View<'a>) -> Self {
         let groups = own(view).into_iter().chain(elsewhere(view));
         let engines = groups.filter_map(|group| Some(group.engine?.to_ascii_lowercase()));
-        // Aria's name may say more: `Aria (not transactional)`.
+        // Aria's name may have an addition: `Aria (not transactional)`.
         let first = |engine: String| engine.split(' ').next().unwrap_or_default().to_owned();
         Self {
             known: engines.map(first).collect(),
@@ -159,19 +159,19 @@ impl<'a> Engines<'a> {
         }
     }
 
-    /// Whether tables of this engine were used, as far as that is known.
+    /// Whether tables of this engine were used, as far as known.
     pub(super) fn are_used(&self, engine: &str) -> bool {
         let is_guess = self.known.is_empty() || self.are_some_unseen;
         self.known.iter().any(|known| known == engine) || is_guess && is_usual(engine, self.default)
     }
 }
 
-/// Whether tables have this engine where nobody knows better.
+/// Whether to assume this engine if the tables' engines are unknown.
 pub(super) fn is_usual(engine: &str, default: Option<&str>) -> bool {
     engine == "innodb" || default.is_some_and(|default| default.eq_ignore_ascii_case(engine))
 }
 
-/// Places in memory, by facts, for tables of the engines that are used.
+/// Directories in memory, by facts, for tables of the engines in use.
 pub(super) fn places<'a>(
     fact: impl Fn(&str) -> Option<&'a str>,
     used: impl Fn(&str) -> bool,
@@ -207,7 +207,7 @@ fn in_memory<'a>(
         .collect()
 }
 
-/// The file system of a place that is memory.
+/// The file system of a directory in memory.
 fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
     fact(&format!("{place}.filesystem.type")).filter(|kind| IN_MEMORY.contains(kind))
 }

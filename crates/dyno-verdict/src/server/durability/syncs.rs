@@ -1,4 +1,4 @@
-//! Syncs that reach no disk: the server asks for them, and something in between drops them.
+//! Syncs that reach no disk: the server requests them, and something in between drops them.
 
 use crate::check::Threshold;
 use crate::text;
@@ -20,10 +20,10 @@ const SYNCS: [&str; 3] = [
     "db.status.innodb_os_log_fsyncs",
     "db.innodb.os_log_fsyncs",
 ];
-/// Disks that programs write to without requests, by the beginning of their names.
+/// Disks that programs write to without requests, by prefix of their names.
 const WITHOUT_REQUESTS: &str = "pmem";
 
-/// Why syncs are known to do nothing.
+/// Evidence that syncs do nothing.
 pub(super) fn ignored(view: &View) -> Option<String> {
     if let Some(library) = view.run.fact("server.ignores_syncs") {
         let who = if view.embedded() {
@@ -35,7 +35,8 @@ pub(super) fn ignored(view: &View) -> Option<String> {
             "{who} runs with {library}, which ignores each sync"
         ));
     }
-    // Of another host's disks, of file systems without a disk, and of a network's nothing is known.
+    // Nothing is known about the disks of another host, file systems without a disk, and network
+    // file systems.
     let disk = view.run.fact("data.disk")?;
     if view.same_host() != Some(true) || disk.starts_with(WITHOUT_REQUESTS) {
         return None;

@@ -1,4 +1,4 @@
-//! Logs that are written, and those that are not.
+//! Logs that the server writes, and logs that it does not.
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 
@@ -103,7 +103,7 @@ fn the_slow_log_is_judged_by_what_its_counter_says() {
     for (settings, slow, outcome) in [
         (&[][..], 20_000.0, Doubt),
         (&[], 100.0, Pass),
-        // Without an index, or as long as 10 s: they are counted, and written nowhere.
+        // Without an index, or 10 s long: the server counts them and writes them nowhere.
         (&[("log_output", "NONE")], 20_000.0, Pass),
         (&[("slow_query_log", "OFF")], 20_000.0, Pass),
         (&[("log_slow_rate_limit", "100")], 20_000.0, Pass),

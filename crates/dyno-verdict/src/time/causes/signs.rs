@@ -18,8 +18,8 @@ pub(super) enum Unit {
     Count,
 }
 
-/// A series that shows what made a run slower: its name, the least value that counts, by which
-/// factor above the rest of the time, its unit, the cause, and the words for it.
+/// A series that shows what made a run slower: its name, the minimum value, the minimum factor
+/// above the rest of the time, its unit, the cause, and the words for it.
 pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
 pub(super) const SIGNS: [Sign; 34] = [
@@ -79,7 +79,7 @@ pub(super) const SIGNS: [Sign; 34] = [
         Cause::Throttled,
         "the cgroup's quota of CPU time was used up",
     ),
-    // A quota that is used up all the time stops the work several times a second.
+    // A permanently exhausted quota stops the work several times a second.
     (
         "host.cgroup.cpu_throttled",
         50.0,
@@ -224,7 +224,7 @@ pub(super) const SIGNS: [Sign; 34] = [
         Cause::Checkpoint,
         "a checkpoint was requested",
     ),
-    // The counter of timed checkpoints also counts those that are skipped: what is written tells.
+    // The counter of timed checkpoints also counts skipped ones, so the pages written decide.
     (
         "db.checkpointer.buffers_written",
         50.0,

@@ -138,7 +138,7 @@ fn other_processes_take_what_the_run_would_have_used() {
     };
     // `other-load` explains it.
     assert!(named(2.0, NotChecked));
-    // The CPUs that they used had been freed by the fall itself.
+    // The fall itself had freed the CPUs that they used.
     assert!(!named(70.0, Doubt));
 }
 

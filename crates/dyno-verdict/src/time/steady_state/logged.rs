@@ -1,16 +1,16 @@
-//! What an imported log says itself about how steady its run was.
+//! What an imported log itself says about the steadiness of its run.
 
 use dyno_core::record::LOG_UNSTEADY;
 
 use crate::check::Made;
 use crate::view::View;
 
-/// The finding by the log's own words, else by what was measured.
+/// The finding from the log's own statement, or else from the measurement.
 pub(super) fn steady_state(view: &View) -> Made {
     unsteady(view).unwrap_or_else(|| super::steady_state(view))
 }
 
-/// The doubt where the tool said that its load or its rate was not steady.
+/// The doubt if the tool said that its load or rate was not steady.
 fn unsteady(view: &View) -> Option<Made> {
     let why = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported())?;
     Some(Made::doubt(

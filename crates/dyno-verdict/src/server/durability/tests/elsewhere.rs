@@ -37,13 +37,13 @@ fn what_is_outside_the_data_directory_may_be_in_memory() {
         let words = format!("May be damaged because {words}, which is memory");
         assert!(found.evidence.starts_with(&words), "{}", found.evidence);
     }
-    // The rest is there, and what it does not know is rolled back.
+    // The rest is intact, and recovery rolls back what the binary log does not contain.
     let binlog = expect("durability", Pass, |run| {
         fact(run, "data.binlog.filesystem.type", "tmpfs");
     });
     let words = "Last commits lost on OS crash because the binary log is on tmpfs";
     assert!(binlog.evidence.starts_with(words), "{}", binlog.evidence);
-    // Logs of engines that no table has are nobody's loss.
+    // Logs of engines that no table uses do not matter.
     let aria = |run: &mut RunRecord| fact(run, "data.aria_log.filesystem.type", "tmpfs");
     expect("durability", Pass, aria);
     expect("durability", Doubt, |run| {
@@ -74,7 +74,7 @@ fn tables_may_be_in_memory() {
         let words = format!("May be damaged because {words}");
         assert!(found.evidence.starts_with(&words), "{}", found.evidence);
         expect("durability", Pass, with("xfs"));
-        // A table that the run does not use is nothing to it.
+        // A table that the run does not use does not matter.
         expect("durability", Pass, |run| {
             with("tmpfs")(run);
             fact(run, "db.table[t].used", "no");
@@ -104,7 +104,7 @@ fn syncs_that_reach_no_disk_are_none() {
     expect("durability", Pass, synced(800.0, 1700.0));
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
-    // A disk that takes no requests counts none, and another host's are not known.
+    // A disk that takes no requests counts none, and the disks of another host are unknown.
     for (name, value) in [("data.disk", "pmem0"), ("server.same_host", "no")] {
         expect("durability", Pass, |run| {
             synced(800.0, 12.0)(run);
@@ -132,7 +132,7 @@ fn transactions_end_without_a_commit_of_their_own() {
         Pass,
         without_autocommit("db.status.com_xa_commit", 1000.0),
     );
-    // BEGIN commits what was open.
+    // BEGIN commits an open transaction.
     expect(
         "durability",
         Pass,
