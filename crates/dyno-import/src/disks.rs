@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_over_disks_is_left_out() {
+    fn devices_on_top_of_disks_are_left_out() {
         for (devices, disks) in [
             (
                 &[("sda", 50.0), ("dm-0", 50.0), ("dm-1", 0.0)][..],

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_told_apart() {
+    fn containers_are_separated() {
         let text = "a-1 | Threads started!\ndb-1 | ready for connections\n\
                     b-1 | Threads started!\na-1 | [ 1s ] tps: 7.00\n";
         let parts = unwrapped(text).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_prefix_stays() {
+    fn lines_without_a_prefix_stay() {
         for text in [
             "",
             "       0.053 |**** 54\n       0.054 |** 12\n",

@@ -138,7 +138,7 @@ fn a_queue_that_is_not_printed_is_not_empty() {
 }
 
 #[test]
-fn what_stands_before_lines_and_a_double_of_them() {
+fn prefixes_of_lines_and_doubled_lines() {
     let plain = format!("{}{}", lines(12, (0, 0.0)), report(8400, 12.002));
     let expected = one(Tool::Sysbench, &plain);
     for prefix in ["bench-1  | ", "> ", "Nov 21 13:07:48 db7 sysbench[47]: "] {
@@ -214,7 +214,7 @@ fn shortened_reports_of_pgbench_are_runs() {
 }
 
 #[test]
-fn scripts_of_one_name_are_told_apart() {
+fn scripts_of_the_same_name_are_distinguished() {
     let script = |number: u32, name: &str, tps: f64| {
         format!(
             "SQL script {number}: {name}\n - weight: 1 (targets 50.0% of total)\n \
@@ -286,7 +286,7 @@ fn a_connection_for_each_transaction_is_no_latency() {
 }
 
 #[test]
-fn sums_alone_tell_all_that_they_hold() {
+fn sums_alone_show_all_that_they_contain() {
     let row = |at: u32, rest: &str| format!("17956000{at:02} {rest}\n");
     let text = [
         row(10, "1000 250000 80000000 50 900 0 0 0 0 0 0 0 0 0"),

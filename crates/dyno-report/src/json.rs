@@ -92,7 +92,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn what_a_log_does_not_tell_is_null() {
+    fn values_missing_in_a_log_are_null() {
         let mut run = samples::all().remove(0);
         (run.service.min_ms, run.service.mean_ms) = (0.0, 4.5);
         run.not_observed = ["service.min_ms", "service.mean_ms"]

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_out_of_its_quota_of_cpu_time_is_told() {
+    fn a_server_that_used_up_its_cpu_quota_is_reported() {
         let of = |percent: f64| {
             let mut run = samples::good();
             samples::series(&mut run, "server.cgroup.cpu_throttled", &[percent; 30]);

@@ -42,7 +42,7 @@ fn tables_that_fit_are_used() {
 }
 
 #[test]
-fn what_would_drop_tables_of_the_users_stops_before_anything_is_touched() {
+fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
     let lab = with_table();
     for (line, why) in [
         (

@@ -137,7 +137,7 @@ fn a_parallel_command_that_fails_tells_why() {
 }
 
 #[test]
-fn what_dyno_adds_stands_on_another_line() {
+fn dynos_suggestions_are_on_a_separate_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -31,7 +31,7 @@ fn counts(series: &str, server: Server, version: Version) -> Option<Counts> {
 }
 
 #[test]
-fn requests_and_blocks_are_told_apart_by_version() {
+fn requests_and_blocks_are_distinguished_by_version() {
     for (version, io) in [((15, 4), None), ((17, 2), Some(Counts::Block))] {
         assert_eq!(counts("pg_stat_io", Postgres, version), io);
         assert_eq!(counts("db.io.reads", Postgres, version), None);
@@ -54,7 +54,7 @@ fn requests_and_blocks_are_told_apart_by_version() {
 }
 
 #[test]
-fn what_servers_count_otherwise_than_their_names_say() {
+fn counters_that_differ_from_their_names() {
     for server in [MariaDb, MySql] {
         let questions = meaning("db.status.questions", server, (10, 11)).unwrap();
         assert!(questions.includes(Also::Connections));
@@ -82,7 +82,7 @@ fn what_servers_count_otherwise_than_their_names_say() {
 }
 
 #[test]
-fn names_go_before_beginnings() {
+fn exact_names_take_precedence_over_prefixes() {
     assert_eq!(status("com_commit").unwrap().source, "Com_commit");
     assert_eq!(status("com_select").unwrap().source, "Com_…");
     let flushed = status("innodb_buffer_pool_pages_flushed").unwrap();
@@ -91,7 +91,7 @@ fn names_go_before_beginnings() {
 }
 
 #[test]
-fn versions_are_read_from_what_servers_say() {
+fn versions_are_parsed_from_version_strings() {
     for (text, expected) in [
         ("10.11.19-MariaDB-0+deb12u1", Some((10, 11))),
         ("9.7.4-2", Some((9, 7))),
@@ -105,7 +105,7 @@ fn versions_are_read_from_what_servers_say() {
 }
 
 #[test]
-fn spans_are_written_as_people_do() {
+fn spans_are_printed_in_words() {
     assert_eq!(Span::all(MySql).to_string(), "MySQL");
     assert_eq!(
         Span::before(MariaDb, (10, 6)).to_string(),

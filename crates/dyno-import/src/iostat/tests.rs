@@ -74,7 +74,7 @@ fn old_names_and_times_apart_from_their_day() {
 }
 
 #[test]
-fn damage_is_told_with_its_line() {
+fn damage_is_reported_with_its_line() {
     let cut = &LOG[..LOG.len() - 20];
     let log = parse(cut);
     assert_eq!(values(&log, "host.disk[vda].queue"), [0.07]);
@@ -121,7 +121,7 @@ fn stamped() -> String {
 }
 
 #[test]
-fn a_time_before_an_empty_line_is_none_of_a_report() {
+fn a_time_before_an_empty_line_is_not_part_of_a_report() {
     let text = stamped();
     for text in [text.clone(), text.replace(".500000 ", ".500000\t")] {
         let log = parse(&text);
@@ -210,7 +210,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
 }
 
 #[test]
-fn devices_that_lie_over_others_or_are_idle() {
+fn devices_on_top_of_others_or_idle() {
     let report = |rows: &str| format!("Device  w/s  wkB/s\n{rows}\n");
     let text = [
         report("sdq 1.0 10.0\ndm-3 1.0 10.0\nsdr 5.0 50.0\n"),

@@ -195,7 +195,7 @@ fn json_of_mpstat_and_sadf() {
 }
 
 #[test]
-fn names_of_devices_may_stand_last_and_guests_are_programs() {
+fn device_names_may_come_last_and_guests_are_programs() {
     let text = "14:12:57          tps     rkB/s     wkB/s     %util DEV\n\
             14:12:58         1.00      4.00      8.00      2.00 vda\n\
             14:12:57     CPU    %usr   %nice    %sys  %guest  %gnice   %idle\n\

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wide_is_inconclusive_and_needs_more_blocks() {
+    fn wide_intervals_are_inconclusive_and_need_more_blocks() {
         let wide = ratio(3.05, 0.44, 20.9, 3);
         assert!(wide.is_inconclusive());
         // It reaches 1.93 with 3 blocks, 1.24 with 4 and 0.96 with 5; its logarithm is 1.12.
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reach_of_a_mean_is_students() {
+    fn the_half_width_of_a_mean_is_students() {
         // t(0.975, 2) / sqrt(3) and t(0.975, 9) / sqrt(10).
         for (count, reach) in [(3, 2.4841), (10, 0.7154)] {
             assert!(

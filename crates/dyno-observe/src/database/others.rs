@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_the_server_and_long_statements_are_told_apart() {
+    fn jobs_of_the_server_and_long_statements_are_distinguished() {
         let of = |line: &str| {
             let fields = line.split('|').map(|field| Some(field.to_owned()));
             (PROCESSLIST.row)(&fields.collect::<Vec<_>>()).unwrap()

@@ -29,7 +29,7 @@ fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
 }
 
 #[test]
-fn the_servers_own_counters_tell_what_it_wrote_next_to_a_restore() {
+fn the_servers_own_counters_show_its_writes_next_to_a_restore() {
     let own = "the server's counters of pages and logs written".to_owned();
     // 100 pages of 16 KiB and 1 MB of log for 1,000 events.
     assert_eq!(written(1e8, |_| {}), (3.0, own));
@@ -46,7 +46,7 @@ fn the_servers_own_counters_tell_what_it_wrote_next_to_a_restore() {
 }
 
 #[test]
-fn what_one_of_several_nodes_counted_is_no_cost_of_all_their_work() {
+fn counters_of_one_of_several_nodes_give_no_costs() {
     let mut run = crate::samples::good();
     let cost = |run: &RunRecord, name: &str| {
         let all = costs(run);

@@ -471,7 +471,7 @@ fn other_load_for_a_while_is_noticed() {
 }
 
 #[test]
-fn a_log_that_says_itself_that_it_was_not_steady_is_doubted() {
+fn a_log_that_reports_an_unsteady_load_is_doubted() {
     let mut run = crate::samples::imported();
     assert_ne!(check_of(&run), Doubt);
     crate::samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");

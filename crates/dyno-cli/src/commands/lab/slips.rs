@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_that_nothing_replaces_are_told() {
+    fn placeholders_that_nothing_replaces_are_reported() {
         let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
             [[factor]]\nname = 'a'\napplies = 'online'\nlevels = [\
             { name = 'x', command = \"awk '{print}' {ot}/f ${out}\" }, \

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_that_are_there_are_used_and_never_dropped_without_being_asked() {
+    fn existing_tables_are_used_and_dropped_only_on_request() {
         use TablesThere::{Fit, Misfit, None, Unknown};
         assert_eq!(mode(&[], true), Ok(Mode::Load));
         assert_eq!(mode(&[None, None], true), Ok(Mode::Load));

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_name_wins_unless_it_says_nothing() {
+    fn an_old_name_wins_unless_its_value_has_no_effect() {
         for (line, kept, warned) in [
             ("--max-requests=1 --events=2 x", "--max-requests=1 x", 1),
             ("--max_requests=0 --events=2 x", "--events=2 x", 0),

@@ -73,7 +73,7 @@ fn series_are_what_the_table_of_counters_says_of_each_version() {
 }
 
 #[test]
-fn blocks_and_requests_have_names_of_their_own() {
+fn blocks_and_requests_have_different_names() {
     let names = |version: usize| -> Vec<String> {
         let has = |column: &str| VERSIONS[version].1.contains(&column);
         let io = io(&has).unwrap();

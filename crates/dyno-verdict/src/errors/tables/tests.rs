@@ -8,7 +8,7 @@ use crate::samples::{self, Product, closed};
 use crate::tests::{expect, made};
 
 #[test]
-fn statements_that_touch_no_table_are_told() {
+fn statements_that_touch_no_table_are_reported() {
     let literals = |run: &mut RunRecord| {
         samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
         samples::series(run, "db.status.table_open_cache_hits", &[160.0; 30]);

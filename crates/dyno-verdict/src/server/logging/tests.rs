@@ -63,7 +63,7 @@ fn logs_of_every_statement_are_told() {
 }
 
 #[test]
-fn what_is_written_nowhere_costs_nothing() {
+fn discarded_logs_cost_nothing() {
     let nowhere = ("log_output", "FILE,NONE");
     let all = [("slow_query_log", "ON"), ("long_query_time", "0.000000")];
     let [slow, at_once] = all;

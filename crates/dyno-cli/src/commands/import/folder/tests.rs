@@ -139,7 +139,7 @@ fn what_is_called_like_a_log_and_is_none_is_damaged() {
 }
 
 #[test]
-fn what_is_known_by_name_only_is_told() {
+fn formats_known_by_name_only_are_reported() {
     let dstat = "\"Dstat 0.7.4 CSV output\"\n\"Host:\",\"box\",,,,\"User:\",\"me\"\n";
     let folder = folder(&[
         ("a/run.log", LOG),

@@ -114,7 +114,7 @@ fn syncs_that_reach_no_disk_are_none() {
 }
 
 #[test]
-fn transactions_end_without_a_commit_of_their_own() {
+fn transactions_end_without_a_commit_statement() {
     let without_autocommit = |name: &'static str, rate: f64| {
         move |run: &mut RunRecord| {
             counted(run, 0.0, 0.0);
