@@ -96,8 +96,8 @@ pub(crate) fn plain(number: f64) -> String {
     number.to_string()
 }
 
-/// An offered rate as it was asked for: `100/s`, and below one a second `100/h` or `30/min` where
-/// that is a whole number.
+/// An offered rate as requested: `100/s`, and below one per second `100/h` or `30/min` if that is a
+/// whole number.
 pub(crate) fn offered(per_second: f64) -> String {
     let whole = |per: f64| {
         let rate = per_second * per;

@@ -186,7 +186,7 @@ fn message(error: mlua::Error) -> String {
 /// What is wrong with `sysbench.cmdline.options`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OptionsError {
-    #[error("sysbench.cmdline.options: a table is expected, not {0}")]
+    #[error("sysbench.cmdline.options: expected a table, not {0}")]
     NoTable(&'static str),
     #[error("sysbench.cmdline.options: names must be strings")]
     Name,

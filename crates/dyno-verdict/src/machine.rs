@@ -209,9 +209,12 @@ impl Traffic {
     }
 
     fn seen(&self) -> Vec<String> {
-        let again = self
-            .again
-            .map(|(share, _)| format!("{} % of the segments were sent again", text::plain(share)));
+        let again = self.again.map(|(share, _)| {
+            format!(
+                "{} % of the segments were retransmitted",
+                text::plain(share)
+            )
+        });
         let dropped = self
             .dropped
             .map(|it| format!("{} packets were dropped a second", text::plain(it)));

@@ -362,7 +362,7 @@ impl Group<'_> {
     /// What an event is.
     fn about_events(&self) -> String {
         if self.is_of_several() {
-            return "An event is one I/O of fio, of jobs that differ.".to_owned();
+            return "An event is one I/O of fio, from different jobs.".to_owned();
         }
         let text = |name: &str| {
             let value = self.jobs.first()?.option(self.last, name)?;

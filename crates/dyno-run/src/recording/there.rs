@@ -81,7 +81,7 @@ fn sbtest(ready: &Ready, request: &RunRequest, names: &[String]) -> TablesThere 
     });
     match first {
         Some((own, found)) => TablesThere::Misfit(format!(
-            "{} holds {}{found} rows, not {}",
+            "{} has {}{found} rows, not {}",
             own.table,
             if own.probed { "about " } else { "" },
             own.expected

@@ -153,7 +153,7 @@ fn data(view: &View) -> Result<Grown, String> {
         return Err(format!("{}.", view.why_not("data")));
     };
     if samples < 2 || first <= 0.0 {
-        return Err("The data's size was sampled once: the run is too short.".to_owned());
+        return Err("The data size was sampled only once: the run is too short.".to_owned());
     }
     let grown = (last / first - 1.0) * 100.0;
     let cache = cache::cache_bytes(view);

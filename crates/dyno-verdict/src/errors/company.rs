@@ -61,7 +61,7 @@ fn others(view: &View, counted: &str) -> Option<Made> {
     let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
     let made = Made::doubt(
         format!(
-            "Others' sessions executed {} statements at a time on average of {looks} \
+            "Other users' sessions executed {} statements at a time, on average over {looks} \
              looks{whose}. {counted}",
             text::plain(active)
         ),
@@ -75,7 +75,7 @@ fn vacuum(view: &View, counted: &str) -> Option<Made> {
     let (active, looks) = busy(view, "db.backends.autovacuum")?;
     let made = Made::doubt(
         format!(
-            "{} of the server's autovacuum workers were at work on average of {looks} looks. \
+            "{} of the server's autovacuum workers were at work on average over {looks} looks. \
              {counted}",
             text::plain(active)
         ),
@@ -113,7 +113,7 @@ fn short(view: &View, counted: &str) -> Option<Made> {
     };
     let made = Made::doubt(
         format!(
-            "The server counted {} connections in {} that the run did not make: sessions too \
+            "The server counted {} connections in {} that the run did not make, from sessions too \
              short to be listed{jobs}. {counted}",
             text::count(others.round() as u64),
             text::seconds(covered_s)

@@ -333,8 +333,8 @@ fn others_at_work_are_told_whatever_the_counters_say() {
         series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
         fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
     });
-    let whose = "Others' sessions executed 0.6 statements at a time on average of 5 looks: at most \
-                 1 of app from 10.0.0.7. The server counted";
+    let whose = "Other users' sessions executed 0.6 statements at a time, on average over 5 looks: \
+                 at most 1 of app from 10.0.0.7. The server counted";
     assert!(told.evidence.starts_with(whose), "{}", told.evidence);
 }
 

@@ -149,7 +149,7 @@ fn a_network_that_loses_is_noticed() {
         series(run, "server.tcp.retransmits", &[12.0; 30]);
         series(run, "server.tcp.out_segments", &[100.0; 30]);
     });
-    let told = "at the server's end 12 % of the segments were sent again";
+    let told = "at the server's end 12 % of the segments were retransmitted";
     assert!(there.evidence.contains(told), "{}", there.evidence);
     expect("network", Doubt, |run| {
         series(run, "server.network[eth0].tx_drops", &[50.0; 30]);

@@ -127,7 +127,7 @@ pub(super) fn below(view: &View, level: f64) -> Vec<Span> {
 }
 
 /// What is said where nothing moved.
-pub(super) const NOTHING: &str = "nothing that is recorded was unusual";
+pub(super) const NOTHING: &str = "nothing unusual was recorded";
 
 /// Whether the host and the database were looked at in these seconds.
 pub(super) fn watched(view: &View, spans: &[Span]) -> bool {

@@ -262,8 +262,8 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
             deviation of the {word}s over their mean. {}</p></div>\n",
         match is_judged {
             true => {
-                "Ratios are of the mean rate, or of the response time of an open loop, with the \
-                 interval that holds the true one with 95 % confidence."
+                "Ratios compare the mean rate, or for an open loop the response time, with the \
+                 interval that contains the true ratio with 95 % confidence."
             }
             false => "The answer above has the ratios.",
         }

@@ -16,7 +16,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
     check_says(
         &run,
         "steady-state",
-        "From then on, nothing that is recorded was unusual.",
+        "From then on, nothing unusual was recorded.",
     );
     let from = |at: usize, before: f64, after: f64| {
         let values = (0..40).map(|second| if second < at { before } else { after });
@@ -95,7 +95,7 @@ fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
     );
     // With CPU left a client that waits wakes up more often.
     series(&mut run, "host.cpu.idle", &[30.0; 40]);
-    let nothing = "From then on, nothing that is recorded was unusual.";
+    let nothing = "From then on, nothing unusual was recorded.";
     check_says(&run, "steady-state", nothing);
     // The client needed as much for each: something else is slower.
     series(&mut run, "host.cpu.idle", &[2.0; 40]);
