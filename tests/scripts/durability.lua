@@ -1,5 +1,5 @@
--- Inserts rows into the table `ledger`, each by itself, with negative keys: positive ones are the
--- test's.
+-- Inserts rows into the table `ledger` one by one, with negative keys: positive keys belong to the
+-- test.
 
 sysbench.cmdline.options = {
    session_sql = {"What each session sets first", ""},

@@ -331,7 +331,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a column of devices becomes.
+/// The series for a column of devices.
 fn series(column: &str) -> Option<&'static Meaning> {
     match column {
         "%util" => Some(&UTILISATION),

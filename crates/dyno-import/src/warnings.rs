@@ -1,4 +1,4 @@
-//! What a reader should know about a log.
+//! Warnings about a log.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -43,7 +43,7 @@ fn percentile(latency: &LatencySummary, percent: f64) -> Option<f64> {
     found.and_then(|own| own.value_ms)
 }
 
-/// Ten seconds of so many I/Os of 4 KiB with a mean of 0.25 ms, without their count.
+/// Ten seconds with this many I/Os of 4 KiB with a mean of 0.25 ms, without their count.
 fn direction(ios: u64) -> Value {
     let busy = |ns: f64| if ios > 0 { ns } else { 0.0 };
     json!({
@@ -85,7 +85,7 @@ fn fio_that_does_not_print_how_many_latencies_there_are() {
     assert_eq!(percentile(service, 95.0), Some(0.7));
     assert_eq!(percentile(service, 99.0), Some(1.25));
     assert_eq!(said(&run), "");
-    // The bins hold them all.
+    // The bins contain all of them.
     let mut plus = direction(30_000);
     plus["clat_ns"]["bins"] = json!({"200192": 20_000, "700416": 9_999});
     let run = one(
@@ -165,11 +165,11 @@ fn groups_of_fio_whose_jobs_differ() {
     assert!(!summary(&run).machine.as_ref().unwrap().about[0].contains("64k"));
     let gap = |gap: &dyno_core::record::NotObserved| gap.what == "drive";
     assert!(run.not_observed.iter().any(gap));
-    // Of jobs of one size as many are known as can have that much under way.
+    // For jobs of one block size, their number follows from the I/Os in flight.
     let alike = |ios| job("bank", options("4k"), direction(ios));
     assert_eq!(judged(&[alike(230_000)]), (None, Some(3)));
     assert_eq!(judged(&[alike(300_000)]), (None, None));
-    // Jobs that are told apart are what their options say.
+    // Jobs listed separately match their options.
     let apart = |bs: &str, ios| job("bank", json!({"bs": bs}), direction(ios));
     assert_eq!(
         judged(&[apart("4k", 70_000), apart("4k", 70_000)]),
@@ -322,7 +322,7 @@ fn virtual_users_that_failed_count_once() {
     assert_eq!(summary(&run).end, end);
     assert_eq!(summary(&run).warnings.len(), 1, "{}", said(&run));
     assert!(said(&run).contains(error));
-    // What fails behind the result does not change it: the monitor, too.
+    // A failure after the result does not change it, not even one of the monitor.
     let late = [
         (
             9,

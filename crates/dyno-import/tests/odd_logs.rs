@@ -40,14 +40,14 @@ const HEAD: &str = "Running the test with following options:\nNumber of threads:
                     Report intermediate results every 1 second(s)\n\
                     Threads started!\n";
 
-/// So many seconds of 700 events, with another count in one of them.
+/// This many seconds of 700 events, with a different count in one of them.
 fn lines(seconds: u32, odd: (u32, f64)) -> String {
     let tps = |at_s| if at_s == odd.0 { odd.1 } else { 700.0 };
     let lines: String = (1..=seconds).map(|at_s| line(at_s, tps(at_s))).collect();
     format!("{HEAD}{lines}")
 }
 
-/// What sysbench prints at the end of so many events in so many seconds.
+/// The report that sysbench prints after this many events in this many seconds.
 fn report(events: u32, seconds: f64) -> String {
     let per_s = f64::from(events) / seconds;
     let (reads, queries) = (events * 3, events * 6);
@@ -117,7 +117,7 @@ fn a_line_beyond_the_report_is_left_out_and_named() {
     let run = &imported.runs[0];
     assert_eq!(run.intervals.len(), 39);
     assert_eq!(run.fact("import.contradictions"), None);
-    // A burst that the report holds stays.
+    // A burst that the report includes stays.
     let text = format!("{}{}", lines(40, (17, 2400.0)), report(29_710, 40.003));
     let run = one(Tool::Sysbench, &text);
     assert_eq!(run.intervals.len(), 40);
@@ -319,7 +319,7 @@ fn sums_alone_show_all_that_they_contain() {
         (3900, 195.0)
     );
     assert_eq!(warns(&imported, "30 transactions were skipped"), 1);
-    // Columns of zeros may be ones that were not asked for.
+    // Columns of zeros may not have been requested.
     let none = [
         text[0].clone(),
         text[3].clone(),

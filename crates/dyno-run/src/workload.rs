@@ -85,7 +85,7 @@ impl Workload {
     }
 }
 
-/// The texts of a script and of all modules that it requires; `None` where one cannot be read.
+/// The texts of a script and of all modules that it requires; `None` if one cannot be read.
 pub fn sources(work: &Workload) -> Option<Vec<String>> {
     let source = work.script()?;
     let folder = Path::new(&source.path).parent();

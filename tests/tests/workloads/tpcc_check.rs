@@ -109,7 +109,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE customer1 SET c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = 4 AND c_d_id = 1",
         &["S4"],
     ),
-    // Open orders have no amount to tell whose they are.
+    // Open orders have no amount that shows their owner.
     (
         "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",
         "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",

@@ -94,7 +94,7 @@ pub struct Ready {
     kind: Kind,
     dir: PathBuf,
     identity: Option<Identity>,
-    /// Where PostgreSQL's programs are; by the machine's installation where there is nothing.
+    /// The folder of PostgreSQL's programs; `None` for the machine's installation.
     programs: Option<PathBuf>,
 }
 

@@ -337,7 +337,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Runs a command that is no run, and answers its status; a run can begin otherwise.
+    /// Runs a command that is not a run and returns its status; returns `None` if a run can begin.
     fn without_load(&self, ready: &mut Ready, quiet: bool) -> Result<Option<u8>> {
         if let Some(plan) = ready.plan() {
             if self.command != "run" {

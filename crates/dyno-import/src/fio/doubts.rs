@@ -96,7 +96,7 @@ impl Group<'_> {
             false => 1,
         };
         let most = f64::from(self.depth_of(job)) * jobs as f64;
-        // The first and the last I/O of each job may lie partly outside.
+        // The first and the last I/O of each job may be partly outside.
         let longest = all
             .iter()
             .map(|(_, own)| own.latency().max)

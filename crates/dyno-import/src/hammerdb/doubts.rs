@@ -14,7 +14,7 @@ const COVERED: f64 = 0.9;
 /// By how much that mean may differ.
 const MEAN: f64 = 0.25;
 
-/// What the reader of a run should know of its virtual users, with the line.
+/// Warnings about the virtual users of a run, with the line.
 pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     let mut all = Vec::new();
     if let Some((first, text)) = failed(draft) {

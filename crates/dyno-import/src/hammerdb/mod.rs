@@ -163,7 +163,7 @@ fn said(
     said
 }
 
-/// What is to be known of a time profile.
+/// Warnings about a time profile.
 fn of_profile(profile: &Profile) -> impl Iterator<Item = String> {
     let unread = profile.is_there && !profile.is_read() && profile.said.is_empty();
     let unread = unread.then(|| {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::number;
 
-/// What the transactions of TPROC-C are called; `etprof` lists the script's other procedures, too.
+/// The names of the TPROC-C transactions; `etprof` also lists the script's other procedures.
 const TRANSACTIONS: [&str; 5] = ["neword", "payment", "delivery", "slev", "ostat"];
 const US_PER_MS: f64 = 1000.0;
 const MS_PER_S: f64 = 1000.0;
 /// Times have three decimals, and HammerDB takes means of whole microseconds.
 const MEAN_ROOM_MS: f64 = 0.0016;
-/// Times are rounded, each by itself.
+/// Each time is rounded separately.
 const ROOM_MS: f64 = 0.0011;
 
 /// One stored procedure in a time profile. Times are milliseconds.

@@ -49,7 +49,7 @@ impl Sums {
     }
 
     /// When the second of these times begins, seconds since 1970: the first one's beginning is cut
-    /// to a whole second, and lies before the run's.
+    /// to a whole second and is earlier than the run's.
     pub(super) fn start_s(&self) -> Option<f64> {
         self.times.keys().nth(1).map(|&from_s| from_s as f64)
     }

@@ -28,7 +28,7 @@ const WHOLE: [&str; 3] = [
     "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # reconnects: #",
     "[ #s ] thds: # eps: # lat (ms,#%): #",
 ];
-/// What lines with rates hold.
+/// The content of lines with rates.
 const RATES: [&str; 2] = [" tps: ", " eps: "];
 /// The number of decimals of printed rates.
 const DECIMALS: usize = 2;
@@ -329,7 +329,7 @@ mod tests {
         }
         assert!(kinds.is_cut("[ 2s ] thds: 4 tps: 10run.sh: line 3: 47 Killed", false));
         assert!(!kinds.is_cut(&whole.replace("1s", "2s"), true));
-        // What a script prints has other figures.
+        // The output of a script has figures of a different form.
         let mut own = Kinds::default();
         for line in ["[ 1s ] threads: 4 tps: 7", "[ 2s ] threads: 4 tps: 12"] {
             assert!(!own.is_cut(line, false), "{line}");

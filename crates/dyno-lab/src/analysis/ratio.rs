@@ -54,8 +54,8 @@ impl Ratio {
             .is_some_and(|own| own.contains(1.0) && (own.low < SMALL.0 || own.high > SMALL.1))
     }
 
-    /// About how many blocks more would show a ratio as large as this one to be none, if blocks
-    /// vary as they did; `None` where that is not known, or no number would do.
+    /// About how many more blocks would show a difference as large as this one, if blocks vary as
+    /// before; `None` if unknown, or if no number would suffice.
     pub fn blocks_needed(&self) -> Option<usize> {
         let (Source::Blocks(blocks), Some(bounds)) = (self.source, self.bounds) else {
             return None;

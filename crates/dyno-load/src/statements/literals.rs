@@ -59,8 +59,8 @@ pub fn shape(sql: &[u8], literals: Literals) -> String {
     out
 }
 
-/// PostgreSQL writes a list of constants as `($1 /*, ... */)` from version 18 on: the same with a
-/// second value in place of the comment. `None` where there is none.
+/// PostgreSQL writes a list of constants as `($1 /*, ... */)` from version 18 on: returns the same
+/// with a second value in place of the comment. `None` if there is no comment.
 fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
     const REST: &[u8] = b"/*, ... */";
     let mut rest = sql;

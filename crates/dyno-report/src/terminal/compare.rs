@@ -96,7 +96,7 @@ fn answered(comparison: &Comparison) -> String {
     }
 }
 
-/// What the answer is about.
+/// The subject of the answer.
 pub(crate) fn subject_words(comparison: &Comparison) -> String {
     let subject = comparison.subject().map(|metric| metric.name.as_str());
     match subject.and_then(|name| name.strip_prefix("response time, ")) {

@@ -17,7 +17,7 @@ const INIT_LOOKS: &[&str] = &["tpcc", "tpcb", "simple_update", "select_only", "l
 /// More rows than this multiple of the expected number mean a different data set.
 const MORE: f64 = 1.1;
 
-/// What is there.
+/// The tables found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TablesThere {
     /// None of the workload's tables.

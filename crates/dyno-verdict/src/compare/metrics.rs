@@ -14,7 +14,7 @@ use crate::view::{Bin, View};
 
 /// The share of an open loop's events that were not answered within the latency limit.
 pub(super) const LATE: &str = "late events";
-/// What was due in an open loop and not begun at the end.
+/// Events of an open loop that were due and not begun at the end.
 pub(super) const BACKLOG: &str = "backlog at the end";
 
 /// A metric before it is compared.

@@ -70,7 +70,7 @@ fn counters_of_one_of_several_nodes_give_no_costs() {
         assert!(left_out.source.starts_with(LEFT_OUT), "{left_out:?}");
         assert!(left_out.source.contains("2 endpoints"), "{left_out:?}");
     }
-    // What the client and its host used is known of all.
+    // The resource use of the client and its host covers all endpoints.
     assert!(cost(&run, "client CPU").value.is_some());
     assert!(cost(&run, "received from the server").value.is_some());
 }

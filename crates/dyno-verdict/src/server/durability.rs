@@ -165,7 +165,7 @@ impl Promise {
         self.weaker.push((class, why));
     }
 
-    /// What decides the class: what loses some commits together, what loses more alone.
+    /// What decides the class: for a doubted class only its own reasons, for any other all of them.
     fn deciding(&self) -> Vec<String> {
         let decides = |class: Class| match self.class.is_doubted() {
             true => class == self.class,

@@ -69,7 +69,7 @@ fn is_much(value: &str) -> bool {
     share.is_ok_and(|share| share * 100.0 >= WRITTEN.value)
 }
 
-/// One in so many statements.
+/// One in this many statements.
 fn is_often(value: &str) -> bool {
     let each = value.parse::<f64>();
     each.is_ok_and(|each| each * WRITTEN.value <= 100.0)

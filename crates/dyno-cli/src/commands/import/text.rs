@@ -30,7 +30,7 @@ impl Text {
     /// Reads a file, or standard input if it is `-`. See [`dyno_import::decode`] for its bytes.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged where it is compressed.
+    /// It cannot be read, or its compressed data are damaged.
     pub fn read(file: impl AsRef<str>) -> Result<Self> {
         let name = file.as_ref().to_owned();
         let read = input::read(&name, LOG_BYTES_MAX).and_then(|bytes| plain(bytes, LOG_BYTES_MAX));

@@ -226,7 +226,7 @@ fn placeholders(experiment: &Experiment) -> Vec<String> {
     wrong
 }
 
-/// What is replaced in commands, and in what counts the statements of a file.
+/// Placeholders in commands, and in commands that count the statements of a file.
 const OF_COMMANDS: [&str; 3] = ["out", "port", "interface"];
 const OF_COUNTS: [&str; 4] = ["file", "out", "port", "interface"];
 
