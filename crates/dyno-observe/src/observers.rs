@@ -171,7 +171,12 @@ impl Observer {
         let file = config
             .target
             .filter(|target| target.family == Family::Sqlite);
-        let folder = file.and_then(|target| target.file.parent().map(Path::to_owned));
+        let folder = file.and_then(|target| {
+            // A link may lead to another file system.
+            let file = std::fs::canonicalize(&target.file);
+            let file = file.unwrap_or_else(|_| target.file.clone());
+            file.parent().map(Path::to_owned)
+        });
         // A file without a folder before it lies in the current one.
         let folder = folder.map(|path| match path.as_os_str().is_empty() {
             true => PathBuf::from("."),

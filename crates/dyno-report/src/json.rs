@@ -32,7 +32,12 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
 
 /// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 5] = [
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 6] = [
+    (
+        "service",
+        &["service", "response"],
+        &["min_ms", "mean_ms", "max_ms", "sum_ms"],
+    ),
     ("service.min_ms", &["service", "response"], &["min_ms"]),
     (
         "service.mean_ms",

@@ -288,7 +288,7 @@ fn failures(view: &View) -> Vec<String> {
 fn record(view: &View) -> Made {
     if let Some(missing) = view.run.fact(LOG_CUT_OFF).filter(|_| view.imported()) {
         return Made::doubt(
-            format!("The log lacks its end: {}.", missing.trim_end_matches('.')),
+            format!("The log is incomplete: {}.", missing.trim_end_matches('.')),
             "Import the whole log. Without its end nobody knows whether the run ended as it \
              should, and what it counted last.",
         );

@@ -117,7 +117,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         when: |judged| judged.doubted_for("host-resources", Cause::Throttled),
-        why: "A cgroup throttled the load generator: see `host-resources`.",
+        why: "A cgroup's quota of CPU time was used up: see `host-resources`.",
         explains: &[
             UNCERTAIN,
             Naming("stalls", Cause::Throttled),

@@ -286,7 +286,10 @@ fn restarts(view: &View) -> Made {
             ),
             None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
-        .naming((totals.reconnects == 0).then_some(Cause::SilentWithoutReconnects))
+        .naming([match totals.reconnects {
+            0 => Cause::SilentWithoutReconnects,
+            _ => Cause::LostConnections,
+        }])
     } else if let Some(made) = connects_anew(view).filter(|_| !asked) {
         made
     } else if observed || totals.reconnects > 0 {

@@ -108,6 +108,10 @@ fn found(draft: &Draft, options: &Options) -> Found {
     let rampup = draft.rampup_min.map(|minutes| format!("{minutes} min"));
     let rampup = rampup.map(|text| fact("import.rampup", text, "HammerDB's log"));
     run.facts.extend(rampup);
+    if measured_s.is_none() {
+        run.facts
+            .push(runs::cut_off("it does not show how long was measured"));
+    }
     let mut summary = runs::summary(&run, started, measured_s.unwrap_or(S_PER_MIN));
     let per_s = tpm as f64 / S_PER_MIN;
     summary.rates.events_per_s = per_s;

@@ -57,6 +57,8 @@ fn stamp(path: &Path) -> Stamp {
 impl Sqlite {
     pub(super) fn new(file: PathBuf) -> Self {
         let size = |name: &str| Gauge::new(name, "bytes", "stat");
+        // SQLite writes its log next to the file that a link names.
+        let file = std::fs::canonicalize(&file).unwrap_or(file);
         Self {
             log: beside(&file, "-wal"),
             file,

@@ -1,6 +1,7 @@
 //! Each check of errors and answers: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::db::ErrorKind;
+use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
@@ -425,4 +426,20 @@ fn a_ledger_that_is_not_known_accuses_nobody() {
     });
     let told = "A worker did not respond at the end of the run";
     assert!(open.evidence.contains(told), "{}", open.evidence);
+}
+
+#[test]
+fn what_procedures_change_is_work() {
+    let calls = |run: &mut RunRecord| {
+        let totals = &mut summary(run).totals;
+        (totals.rows, totals.reads, totals.writes) = (0, 0, 0);
+    };
+    expect("work-done", Doubt, calls);
+    let made = expect("work-done", Pass, |run| {
+        calls(run);
+        series(run, "db.status.innodb_rows_inserted", &[1_000.0; 30]);
+        series(run, "db.status.innodb_rows_updated", &[0.0; 30]);
+        series(run, "db.status.innodb_rows_deleted", &[0.0; 30]);
+    });
+    assert!(!made.names(Cause::NoRows), "{made:?}");
 }

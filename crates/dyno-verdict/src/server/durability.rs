@@ -215,6 +215,15 @@ fn durability(view: &View) -> Made {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
+    if let Some(nodes) = view
+        .several_endpoints()
+        .filter(|_| outcome == Outcome::Pass)
+    {
+        return Made::not_checked(format!(
+            "Only the first of {nodes} endpoints was observed. Of that one: {}",
+            promise.sentence()
+        ));
+    }
     let found = |wanted: &[Class]| {
         promise
             .weaker

@@ -203,6 +203,11 @@ fn logs(view: &View) -> Made {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
     }
     let mut writing = writing(|name| view.run.setting(name));
+    // `mod` leaves out what only reads.
+    let of_changes = |name: &str| {
+        name == "log_statement" && view.run.setting(name).is_some_and(|it| it != "all")
+    };
+    writing.retain(|(name, _)| !of_changes(name) || view.totals().writes > 0);
     if let Some(share) = slow(view).filter(|share| *share >= WRITTEN.value)
         && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
     {

@@ -2,7 +2,7 @@
 
 mod elsewhere;
 
-use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::Context;
@@ -347,4 +347,19 @@ fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
     assert_eq!(made(&run, &context, "durability").outcome, Pass);
     fact(&mut run, "db.file.changed", "no");
     assert_eq!(made(&run, &context, "durability").outcome, Doubt);
+}
+
+#[test]
+fn one_endpoint_does_not_vouch_for_the_others() {
+    expect("durability", Pass, |_| {});
+    let found = expect("durability", NotChecked, |run| {
+        let endpoints = &mut summary(run).endpoints;
+        let other = dyno_core::summary::EndpointSummary {
+            name: "127.0.0.1:3307".to_owned(),
+            ..endpoints[0].clone()
+        };
+        endpoints.push(other);
+    });
+    assert_eq!(found.durability, None);
+    assert!(found.evidence.contains("2 endpoints"), "{found:?}");
 }

@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 
 use crate::context::Context;
 use crate::samples::{self, series, setting};
-use crate::tests::{expect, made};
+use crate::tests::{expect, made, summary};
 
 /// The check's outcome under these settings, and its evidence.
 fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
@@ -124,4 +124,17 @@ fn the_slow_log_is_judged_by_what_its_counter_says() {
             found.evidence
         );
     }
+}
+
+#[test]
+fn a_log_of_changes_holds_nothing_of_a_run_that_only_reads() {
+    let logged = |writes: u64, outcome| {
+        let mut run = samples::good();
+        setting(&mut run, "log_statement", "mod");
+        summary(&mut run).totals.writes = writes;
+        let found = made(&run, &Context::default(), "statement-logs");
+        assert_eq!(found.outcome, outcome, "{writes}");
+    };
+    logged(100, Doubt);
+    logged(0, Pass);
 }

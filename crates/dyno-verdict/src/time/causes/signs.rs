@@ -22,7 +22,7 @@ pub(super) enum Unit {
 /// above the rest of the time, its unit, the cause, and the words for it.
 pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
-pub(super) const SIGNS: [Sign; 34] = [
+pub(super) const SIGNS: [Sign; 35] = [
     (
         "db.status.innodb_row_lock_current_waits",
         1.0,
@@ -92,6 +92,14 @@ pub(super) const SIGNS: [Sign; 34] = [
         "server.cgroup.cpu_throttled",
         5.0,
         2.0,
+        Unit::Percent,
+        Cause::Throttled,
+        "the quota of CPU time of the server's cgroup was used up",
+    ),
+    (
+        "server.cgroup.cpu_throttled",
+        50.0,
+        0.5,
         Unit::Percent,
         Cause::Throttled,
         "the quota of CPU time of the server's cgroup was used up",
