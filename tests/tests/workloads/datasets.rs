@@ -276,7 +276,7 @@ fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
         ] {
             let output = prepare(folder.path(), "");
             assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
-            let failed = format!("{} of 24 conditions failed", conditions.len());
+            let failed = format!("{} of 27 conditions failed", conditions.len());
             let why = format!("what was loaded is not as it must be: {failed}, above");
             assert!(output.stderr.contains(&why), "{name}: {output:?}");
             for condition in conditions {
