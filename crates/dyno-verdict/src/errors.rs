@@ -4,6 +4,7 @@ mod company;
 mod counters;
 mod ledger;
 mod tables;
+mod warnings;
 mod work;
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     work::WORK,
     ledger::CONSISTENCY,
-    work::SERVER_WARNINGS,
+    warnings::SERVER_WARNINGS,
     counters::SERVER_COUNTERS,
 ];
 

@@ -1,12 +1,12 @@
-//! Checks 12 and 14: whether work was done, and what the server warns of.
+//! Check 12: whether work was done.
 
 use dyno_analysis::bins::ROOM_S;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
 
 use super::tables;
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, Made, Threshold};
 use crate::data;
 use crate::text;
 use crate::view::View;
@@ -35,16 +35,6 @@ pub(super) const WORK: Check = Check {
         UNTIMED,
     ],
     make: work_done,
-};
-
-pub(super) const SERVER_WARNINGS: Check = Check {
-    number: 14,
-    name: "server-warnings",
-    title: "Deadlocks, lock waits and temporary files as the server counts them",
-    rule: "Doubt if the server counts {0} deadlocks or more per 100 events, or {1} temporary \
-           tables or files on disk or more per 100 events, and at least {2} of them.",
-    thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
-    make: server_warnings,
 };
 
 const ROWS: Threshold = Threshold {
@@ -96,24 +86,6 @@ const UNTIMED: Threshold = Threshold {
     value: 1.0,
     unit: "percent",
     why: "then the 99th percentile of the rest is a different percentile of all transactions",
-};
-const DEADLOCKS: Threshold = Threshold {
-    name: "deadlocks",
-    value: 1.0,
-    unit: "per 100 events",
-    why: "as for errors: one in a hundred reaches the 99th percentile",
-};
-const ON_DISK: Threshold = Threshold {
-    name: "temporary tables or files on disk",
-    value: 10.0,
-    unit: "per 100 events",
-    why: "memory settings too small for the statements decide then over what is measured",
-};
-const FEWEST: Threshold = Threshold {
-    name: "of either, in the whole measurement",
-    value: 5.0,
-    unit: "counted",
-    why: "of few events, one or two are a large share, whoever else at the server they are of",
 };
 fn work_done(view: &View) -> Made {
     let totals = view.totals();
@@ -445,69 +417,4 @@ fn untimed(view: &View) -> Option<String> {
             text::plain(share.min(100.0))
         )
     })
-}
-
-fn server_warnings(view: &View) -> Made {
-    let Some(events_per_s) = view.events_per_s() else {
-        return Made::not_checked("No event ended.");
-    };
-    let per_100 = |names: &[&str]| {
-        let rate = names.iter().find_map(|name| view.mean(name))?;
-        Some(rate / events_per_s * 100.0)
-    };
-    let deadlocks = per_100(&[
-        "db.status.innodb_deadlocks",
-        "db.innodb.lock_deadlocks",
-        "db.database.deadlocks",
-    ]);
-    let on_disk = per_100(&[
-        "db.status.created_tmp_disk_tables",
-        "db.database.temp_files",
-    ]);
-    let waits = per_100(&["db.status.innodb_row_lock_waits"]);
-    let counted = [
-        ("deadlocks", deadlocks, &DEADLOCKS),
-        ("temporary tables or files on disk", on_disk, &ON_DISK),
-    ];
-    if counted.iter().all(|(_, value, _)| value.is_none()) {
-        return Made::not_checked(
-            "The server's counters of deadlocks and temporary files were not observed.",
-        );
-    }
-    let mut seen = Vec::new();
-    let mut outcome = Outcome::Pass;
-    for (what, value, bound) in counted {
-        let Some(value) = value else { continue };
-        seen.push(format!("{} {what}", text::plain(value)));
-        let count = (value / 100.0 * events_per_s * view.length_s).round();
-        if value >= bound.value && count >= FEWEST.value {
-            outcome = Outcome::Doubt;
-        }
-    }
-    if let Some(waits) = waits {
-        seen.push(format!("{} row lock waits", text::plain(waits)));
-    }
-    Made::of(
-        outcome,
-        format!("The server counted {} per 100 events.", text::list(&seen)),
-        &advice(&[
-            (
-                deadlocks.is_some_and(|value| value >= DEADLOCKS.value),
-                "Look at the server's report of its latest deadlock, and at the order in which \
-                 transactions lock.",
-            ),
-            (
-                on_disk.is_some_and(|value| value >= ON_DISK.value),
-                "Look at the statements that sort or group, and at the server's memory for that \
-                 (tmp_table_size, work_mem).",
-            ),
-        ]),
-    )
-    .with_some("deadlocks", deadlocks, "per 100 events")
-    .with_some(
-        "temporary tables or files on disk",
-        on_disk,
-        "per 100 events",
-    )
-    .with_some("row lock waits", waits, "per 100 events")
 }
