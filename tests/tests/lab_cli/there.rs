@@ -47,11 +47,11 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
     for (line, why) in [
         (
             format!("lab --vary sessions=1,2 {LINE} --table-size=50"),
-            "sbtest1 holds 100 rows, not 50",
+            "sbtest1 has 100 rows, not 50",
         ),
         (
             format!("lab --vary sessions=1,2 {LINE} --table-size=200"),
-            "sbtest1 holds 100 rows, not 200",
+            "sbtest1 has 100 rows, not 200",
         ),
         (
             format!("lab --vary sessions=1,2 {LINE} --table-size=100 --tables=2"),
