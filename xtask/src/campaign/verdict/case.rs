@@ -17,7 +17,7 @@ pub struct Case {
     pub prepare: &'static str,
     /// Statements of the administrator after that.
     pub before: &'static [&'static str],
-    /// The run, as after `dyno run`. `SHAPES` stands for the script, `{N}` for N times the capacity
+    /// The run, as after `dyno run`. `SHAPES` and `TOUCHES` are scripts, `{N}` is N times the capacity
     /// in events per second that a short run finds.
     pub run: &'static str,
     /// What happens while it runs.

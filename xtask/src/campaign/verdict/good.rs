@@ -14,6 +14,14 @@ const fn sqlite(run: &'static str) -> Case {
     case.prepared("oltp_read_write --table-size 10000")
 }
 
+/// Work that a server's counters easily miss.
+macro_rules! touching {
+    ($kind:expr, $what:literal) => {{
+        const RUN: &str = concat!("TOUCHES --what=", $what, " -c 4 -t 30s --warmup 3s");
+        Case::new(On::Server($kind), RUN, RUN).prepared(concat!("TOUCHES --what=", $what))
+    }};
+}
+
 /// All of them. What is added comes last, so that numbers stay.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter()
@@ -165,4 +173,32 @@ const CASES: &[Case] = &[
     sqlite("oltp_update_non_index --table-size 10000 -c 1 -t 30s --warmup 3s"),
     sqlite("oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s"),
     sqlite("oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s --rate {0.3}/s"),
+    touching!(Mariadb, "full_text"),
+    touching!(Mysql, "full_text"),
+    touching!(Mariadb, "count"),
+    touching!(Mysql, "count"),
+    touching!(Mariadb, "sequence"),
+    touching!(Postgres, "sequence"),
+    touching!(Postgres, "tablesample"),
+    touching!(Postgres, "ctid"),
+    touching!(Mariadb, "xa"),
+    touching!(Mysql, "xa"),
+    good(
+        Mariadb,
+        "oltp_point_select --table-size 10000 -c 4 -t 30s --warmup 3s",
+    )
+    .server(&[
+        "--slow-query-log=ON",
+        "--long-query-time=0",
+        "--log-output=NONE",
+    ]),
+    good(
+        Mariadb,
+        "oltp_point_select --table-size 10000 -c 4 -t 30s --warmup 3s",
+    )
+    .server(&[
+        "--slow-query-log=ON",
+        "--long-query-time=0",
+        "--min-examined-row-limit=1000000",
+    ]),
 ];

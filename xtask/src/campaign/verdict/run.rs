@@ -43,12 +43,7 @@ pub struct Done {
 /// It cannot be made.
 pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> Result<Done> {
     bed.renew()?;
-    let script = crate::repository().join("tests/scripts/shapes.lua");
-    let script = script.display().to_string();
-    let words = |text: &str| -> Vec<String> {
-        let words = text.split_whitespace();
-        words.map(|word| word.replace("SHAPES", &script)).collect()
-    };
+    let words = |text: &str| -> Vec<String> { text.split_whitespace().map(script).collect() };
     let url = bed.url();
     let target = ["--target", &url];
     if !case.prepare.is_empty() {
@@ -97,6 +92,17 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
     fs::write(folder.join("stdout"), &ended.stdout)?;
     fs::write(folder.join("stderr"), &ended.stderr)?;
     Ok(judge(case, &ended, folder))
+}
+
+/// A word of a command line, with the file of a script in place of its name.
+fn script(word: &str) -> String {
+    let file = match word {
+        "SHAPES" => "shapes.lua",
+        "TOUCHES" => "touches.lua",
+        word => return word.to_owned(),
+    };
+    let path = crate::repository().join("tests/scripts").join(file);
+    path.display().to_string()
 }
 
 fn statements(bed: &Bed, all: &[&str]) -> Result<()> {
@@ -237,14 +243,9 @@ fn burners(count: usize, cpu: Option<&str>) -> Result<Vec<Child>> {
 }
 
 fn other_load(bed: &Bed, line: &str) -> Result<Child> {
-    let script = crate::repository().join("tests/scripts/shapes.lua");
-    let script = script.display().to_string();
     let mut command = dyno_command(&bed.dyno);
     command.arg("run");
-    command.args(
-        line.split_whitespace()
-            .map(|word| word.replace("SHAPES", &script)),
-    );
+    command.args(line.split_whitespace().map(script));
     command.args(["--target", &bed.url(), "--observe", "off", "-q"]);
     command
         .args(["--calibrate", "never"])

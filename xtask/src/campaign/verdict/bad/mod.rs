@@ -6,6 +6,7 @@ mod brief;
 mod causes;
 mod data;
 mod generator;
+mod logs;
 mod rates;
 mod server;
 
@@ -19,6 +20,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         data::CASES,
         causes::CASES,
         brief::CASES,
+        logs::CASES,
     ];
     parts.into_iter().flatten()
 }
