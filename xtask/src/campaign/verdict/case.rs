@@ -17,8 +17,8 @@ pub struct Case {
     pub prepare: &'static str,
     /// Statements of the administrator after that.
     pub before: &'static [&'static str],
-    /// The run, as after `dyno run`. `SHAPES` and `TOUCHES` are scripts, `{N}` is N times the capacity
-    /// in events per second that a short run finds.
+    /// The run, as after `dyno run`. `SHAPES` and `TOUCHES` are scripts. `{N}` is N times the
+    /// capacity in events per second that a short run finds.
     pub run: &'static str,
     /// What happens while it runs.
     pub act: Act,

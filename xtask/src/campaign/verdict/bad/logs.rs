@@ -40,11 +40,7 @@ pub const CASES: &[Case] = &[
         "TOUCHES --what=scan -c 2 -t 8s --warmup 0",
     )
     .server(&["--slow-query-log=ON", "--log-queries-not-using-indexes=ON"])
-    .finds(Expect::Check(
-        "statement-logs",
-        "doubt",
-        "log_queries_not_using_indexes",
-    ))
+    .finds(Expect::Check("statement-logs", "doubt", "slow_queries"))
     .also(&["statistics"]),
     logged(
         Postgres,
