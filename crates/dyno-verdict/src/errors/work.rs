@@ -247,13 +247,8 @@ fn empty_results(view: &View) -> Option<String> {
     if view.imported() || totals.queries() == 0 || data::missed(view) {
         return None;
     }
-    // Of what procedures and blocks of code change the client hears nothing.
-    let changed = changed_rows(view).zip(view.events_per_s());
-    if changed.is_some_and(|(rows, events)| rows >= ROWS.value * events) {
-        return None;
-    }
     // A change that finds nothing to change counts as neither a read nor a write.
-    if totals.rows == 0 {
+    if totals.rows == 0 && !in_routines(view) {
         return Some("not one statement found or changed a row".to_owned());
     }
     let statements = totals.reads.saturating_add(totals.writes);
@@ -264,6 +259,21 @@ fn empty_results(view: &View) -> Option<String> {
             text::plain(rows)
         )
     })
+}
+
+/// Whether procedures or blocks of code did the work: the client sees neither reads nor writes, and
+/// the server counts changed rows that no other session can have changed.
+fn in_routines(view: &View) -> bool {
+    let totals = view.totals();
+    let alone = view
+        .largest("db.other_sessions")
+        .is_none_or(|most| most == 0.0);
+    let changed = changed_rows(view).zip(view.events_per_s());
+    totals.reads == 0
+        && totals.writes == 0
+        && alone
+        && !view.is_shared()
+        && changed.is_some_and(|(rows, events)| rows >= ROWS.value * events)
 }
 
 /// Rows that the server counted as inserted, changed or removed, per second.
