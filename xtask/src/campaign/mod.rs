@@ -26,11 +26,13 @@ pub mod network;
 pub mod relay;
 pub mod soak;
 pub mod verdict;
+pub mod versions;
 
 const USAGE: &str = "\
 cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
 cargo xtask campaign verdict [--for 3h] [--case N[-M][,…]] [--keep FOLDER]
-cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]";
+cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
+cargo xtask campaign versions";
 
 /// How long a campaign is if nobody says.
 const LENGTH: Duration = Duration::from_secs(60);
@@ -50,6 +52,8 @@ pub enum Part {
     Network,
     /// Runs that are bad on purpose, good runs, and pairs that do not differ.
     Verdict,
+    /// What a kill loses on server versions that are not packaged.
+    Versions,
 }
 
 impl Part {
@@ -60,6 +64,7 @@ impl Part {
             Self::Soak => "soak",
             Self::Network => "network",
             Self::Verdict => "verdict",
+            Self::Versions => "versions",
         }
     }
 }
@@ -95,7 +100,8 @@ impl Options {
             ["soak", rest @ ..] => (Part::Soak, rest),
             ["network", rest @ ..] => (Part::Network, rest),
             ["verdict", rest @ ..] => (Part::Verdict, rest),
-            _ => bail!("which campaign: faults, hostile, soak, network or verdict?\n\n{USAGE}"),
+            ["versions", rest @ ..] => (Part::Versions, rest),
+            _ => bail!("name a campaign\n\n{USAGE}"),
         };
         let seed = Clock.now() ^ u64::from(std::process::id());
         let mut options = Self {
@@ -188,6 +194,7 @@ pub fn run(mut options: Options) -> Result<()> {
         Part::Soak => soak::run(&campaign),
         Part::Network => return network::run(&campaign),
         Part::Verdict => verdict::run(&campaign),
+        Part::Versions => return versions::run(&campaign),
     };
     let failures = campaign.tell_totals();
     done?;

@@ -6,40 +6,66 @@ use anyhow::{Context, Result, bail};
 
 use super::{Kind, programs};
 
-/// The program that makes a data directory.
-pub(super) fn initializer(kind: Kind, programs: Option<&Path>) -> Result<PathBuf> {
-    match kind {
-        Kind::Mariadb => {
+/// The program that makes a data directory. `base` is the root of an unpacked server; `None` is the
+/// machine's installation.
+pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
+    match (kind, base) {
+        (Kind::Mariadb, None) => {
             programs::locate(kind)?;
             match programs::find("mariadb-install-db") {
                 Some(program) => Ok(program),
                 None => bail!("mariadb-install-db is not installed; it comes with MariaDB"),
             }
         }
-        Kind::Mysql => programs::locate(kind),
-        Kind::Postgres => Ok(postgres(programs)?.join("initdb")),
+        (Kind::Mariadb, Some(base)) => one_of(base, &[INSTALL, "scripts/mysql_install_db"]),
+        (Kind::Mysql, None) => programs::locate(kind),
+        // An old MySQL comes with a data directory.
+        (Kind::Mysql, Some(_)) => programs::find("cp").context("`cp` is not installed"),
+        (Kind::Postgres, _) => Ok(postgres(base)?.join("initdb")),
     }
 }
 
+/// MariaDB's program that makes a data directory, from 10.4 on.
+const INSTALL: &str = "scripts/mariadb-install-db";
+
 /// The server.
-pub(super) fn server(kind: Kind, programs: Option<&Path>) -> Result<PathBuf> {
-    match kind {
-        Kind::Mariadb | Kind::Mysql => programs::locate(kind),
-        Kind::Postgres => Ok(postgres(programs)?.join("postgres")),
+pub(super) fn server(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
+    match (kind, base) {
+        (Kind::Mariadb | Kind::Mysql, None) => programs::locate(kind),
+        (Kind::Mariadb | Kind::Mysql, Some(base)) => one_of(base, &["bin/mariadbd", "bin/mysqld"]),
+        (Kind::Postgres, _) => Ok(postgres(base)?.join("postgres")),
     }
 }
 
 /// The folder of PostgreSQL's programs.
-fn postgres(programs: Option<&Path>) -> Result<PathBuf> {
-    match programs {
-        Some(folder) => Ok(folder.to_owned()),
+fn postgres(base: Option<&Path>) -> Result<PathBuf> {
+    match base {
+        Some(base) => Ok(base.join("bin")),
         None => programs::locate(Kind::Postgres),
     }
 }
 
+/// The first of these files that exists.
+fn one_of(base: &Path, files: &[&str]) -> Result<PathBuf> {
+    let mut paths = files.iter().map(|file| base.join(file));
+    let found = paths.find(|path| path.is_file());
+    found.with_context(|| format!("{} has none of {}", base.display(), files.join(", ")))
+}
+
 /// Arguments that make a data directory below `dir`: user root (postgres) without a password.
-pub(super) fn initialize(kind: Kind, dir: &Path) -> Result<Vec<String>> {
+pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Vec<String>> {
     let data = path(dir, "data");
+    if let (Kind::Mysql, Some(base)) = (kind, base) {
+        return Ok(strings(&["-r", &path(base, "data"), &data]));
+    }
+    if let (Kind::Mariadb, Some(base)) = (kind, base) {
+        let mut arguments = strings(&["--no-defaults", &format!("--datadir={data}")]);
+        arguments.push(format!("--basedir={}", base.display()));
+        if base.join(INSTALL).is_file() {
+            arguments.push("--auth-root-authentication-method=normal".to_owned());
+        }
+        return Ok(arguments);
+    }
     Ok(match kind {
         // By default root is whoever is root on the machine, which the server's user is not.
         Kind::Mariadb => strings(&[
@@ -66,18 +92,26 @@ pub(super) fn initialize(kind: Kind, dir: &Path) -> Result<Vec<String>> {
             "-E",
             "UTF8",
             "--locale=C.UTF-8",
-            "--no-sync",
+            // `--no-sync`; before version 10 `--nosync`.
+            "-N",
         ]),
     })
 }
 
 /// Arguments that serve that data directory. Small, but with room for the tests' connections.
-pub(super) fn serve(kind: Kind, dir: &Path, port: u16) -> Result<Vec<String>> {
-    let mut arguments = match kind {
-        Kind::Mariadb => strings(&["--no-defaults", "--skip-name-resolve"]),
-        Kind::Mysql => mysql_base()?,
-        Kind::Postgres => return Ok(serve_postgres(dir, port)),
+pub(super) fn serve(kind: Kind, dir: &Path, port: u16, base: Option<&Path>) -> Result<Vec<String>> {
+    let mut arguments = match (kind, base) {
+        (Kind::Postgres, _) => return Ok(serve_postgres(dir, port)),
+        (Kind::Mysql, None) => mysql_base()?,
+        _ => strings(&["--no-defaults", "--skip-name-resolve"]),
     };
+    if let Some(base) = base {
+        arguments.push(format!("--basedir={}", base.display()));
+        if kind == Kind::Mariadb {
+            // The key that some versions generate takes ten seconds.
+            arguments.push("--skip-ssl".to_owned());
+        }
+    }
     arguments.extend(strings(&[
         "--bind-address=127.0.0.1",
         "--innodb-buffer-pool-size=256M",

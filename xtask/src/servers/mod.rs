@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -94,8 +94,8 @@ pub struct Ready {
     kind: Kind,
     dir: PathBuf,
     identity: Option<Identity>,
-    /// The folder of PostgreSQL's programs; `None` for the machine's installation.
-    programs: Option<PathBuf>,
+    /// The root of an unpacked server; `None` for the machine's installation.
+    base: Option<PathBuf>,
 }
 
 /// A running (or killed, or stopped) server. Dropping it discards the server, not its files.
@@ -114,11 +114,11 @@ pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
     initialize_with(kind, dir, None)
 }
 
-/// The same with the programs of a PostgreSQL in another folder.
+/// The same for a server unpacked into a folder, which has its programs in `bin`.
 ///
 /// # Errors
 /// As [`initialize`].
-pub fn initialize_with(kind: Kind, dir: &Path, programs: Option<&Path>) -> Result<Ready> {
+pub fn initialize_with(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Ready> {
     let identity = process::unprivileged()?;
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     process::give(dir, identity)?;
@@ -126,11 +126,11 @@ pub fn initialize_with(kind: Kind, dir: &Path, programs: Option<&Path>) -> Resul
         kind,
         dir: dir.to_owned(),
         identity,
-        programs: programs.map(Path::to_owned),
+        base: base.map(Path::to_owned),
     };
     let log = dir.join("initialize.log");
-    let mut command = ready.command(&commands::initializer(kind, programs)?);
-    command.args(commands::initialize(kind, dir)?);
+    let mut command = ready.command(&commands::initializer(kind, base)?);
+    command.args(commands::initialize(kind, dir, base)?);
     let mut child = process::spawn(&mut command, &log, None)?;
     if !child.wait()?.success() {
         bail!(
@@ -165,10 +165,11 @@ impl Ready {
     }
 
     fn start(&self, port: u16, options: &Options) -> Result<Child> {
-        let mut command = self.command(&commands::server(self.kind, self.programs.as_deref())?);
+        let base = self.base.as_deref();
+        let mut command = self.command(&commands::server(self.kind, base)?);
         let variables = options.environment.iter();
         command.envs(variables.map(|(name, value)| (name, value)));
-        command.args(commands::serve(self.kind, &self.dir, port)?);
+        command.args(commands::serve(self.kind, &self.dir, port, base)?);
         command.args(&options.arguments);
         if let Some(bytes) = options.file_size_max {
             process::limit_files(&mut command, bytes);
@@ -343,7 +344,12 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
             let file = ready.dir.join("data/postmaster.pid");
             let text = fs::read_to_string(file).unwrap_or_default();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            lines.first() == Some(&&*pid.to_string()) && lines.get(7) == Some(&"ready")
+            let is_ready = match lines.get(7) {
+                Some(state) => *state == "ready",
+                // Before version 10 there is no eighth line.
+                None => lines.len() == 7 && authenticates(socket),
+            };
+            lines.first() == Some(&&*pid.to_string()) && is_ready
         }
         // A server that is ready greets with its protocol version, 10.
         Kind::Mariadb | Kind::Mysql => UnixStream::connect(socket).is_ok_and(|mut stream| {
@@ -352,6 +358,20 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
             patient.is_ok() && stream.read_exact(&mut head).is_ok() && head[4] == 10
         }),
     }
+}
+
+/// Whether a PostgreSQL answers a startup message with an authentication request, and not with an
+/// error because it is still starting.
+fn authenticates(socket: &Path) -> bool {
+    let startup = b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0";
+    UnixStream::connect(socket).is_ok_and(|mut stream| {
+        let mut kind = [0; 1];
+        let patient = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        patient.is_ok()
+            && stream.write_all(startup).is_ok()
+            && stream.read_exact(&mut kind).is_ok()
+            && kind == *b"R"
+    })
 }
 
 fn pids() -> impl Iterator<Item = u32> {

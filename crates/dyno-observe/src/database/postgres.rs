@@ -163,8 +163,9 @@ impl Postgres {
         let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())";
         let started = asking.one_or_gap("server.start_time", sql, "")?;
         asking.fact("server.start_time", started, "pg_postmaster_start_time()");
-        let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity \
-                   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity a \
+                   WHERE coalesce(to_jsonb(a) ->> 'backend_type', 'client backend') \
+                   = 'client backend' AND pid <> pg_backend_pid()";
         let others = asking.one_or_gap("server.threads_connected.start", sql, NEEDS_MONITOR)?;
         asking.fact("server.threads_connected.start", others, "pg_stat_activity");
         let sql = "SELECT coalesce(nullif(concat_ws(', ', CASE WHEN pg_is_in_recovery() THEN \
@@ -259,11 +260,12 @@ impl Collector for Postgres {
 
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
         // A process that crashes takes all others with it but the postmaster. Users without rights
-        // see no start of the checkpointer.
+        // see no start of the checkpointer. Before version 10 the view has no such column.
         let sql = "SELECT pg_backend_pid(), \
                    extract(epoch FROM now() - pg_postmaster_start_time()), \
                    (SELECT extract(epoch FROM now() - min(backend_start)) \
-                   FROM pg_catalog.pg_stat_activity WHERE backend_type = 'checkpointer')";
+                   FROM pg_catalog.pg_stat_activity a \
+                   WHERE to_jsonb(a) ->> 'backend_type' = 'checkpointer')";
         let rows = asking.control.query(sql, asking.timeout)?;
         let row = rows.into_iter().next().unwrap_or_default();
         let field = |index: usize| row.get(index).and_then(Option::as_deref).map(str::as_bytes);

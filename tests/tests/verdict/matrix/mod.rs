@@ -8,6 +8,7 @@ mod ledger;
 mod mysql;
 mod postgres;
 mod sqlite;
+mod versions;
 
 use std::process::Command;
 use std::thread;
@@ -117,9 +118,14 @@ fn a_killed_server_keeps_what_its_class_promises() {
         rows.flat_map(|rows| rows.unwrap_or_else(|_| panic!("a server of the matrix failed")))
             .collect()
     });
+    report(&rows);
+}
+
+/// Prints the table, and fails if a row is wrong.
+fn report(rows: &[Row]) {
     eprintln!("| Server | Setting | Class | Acknowledged | Lost |");
     eprintln!("|---|---|---|---:|---:|");
-    for row in &rows {
+    for row in rows {
         let lost = match row.lost {
             Some(lost) => lost.to_string(),
             None => "does not start".to_owned(),

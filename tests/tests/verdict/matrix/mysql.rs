@@ -2,18 +2,24 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use dyno_core::finding::DurabilityClass::{
     self, Damaged, Durable, Emptied, LastSecond, Process, Statement,
 };
-use dyno_tests::{Kind, start_private_server_with};
+use dyno_tests::private::start_private_server_of;
+use dyno_tests::{Kind, PrivateServer, start_private_server_with};
 
 use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
 /// Proves the cases one after another on one server.
 fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
-    let mut private = start_private_server_with(kind, arguments);
+    prove_all(start_private_server_with(kind, arguments), cases)
+}
+
+fn prove_all(mut private: PrivateServer, cases: &[Case]) -> Vec<Row> {
+    let kind = private.kind();
     with_database(&private);
     let version = private.server().query_one(None, "SELECT VERSION()");
     let number = version.split('-').next().unwrap_or_default();
@@ -30,11 +36,29 @@ fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
     Case::new(&format!("`{name} = {value}`"), class, left).set(&set)
 }
 
+/// The server unpacked into this folder.
+pub fn of(kind: Kind, base: &Path) -> Vec<Row> {
+    let mut cases = vec![
+        flush(1, Durable, Left::Everything),
+        flush(2, LastSecond, Left::Everything),
+        flush(0, Process, Left::NotAll),
+        Case::new("MyISAM", Damaged, Left::Either).table("ENGINE=MyISAM"),
+        Case::new("MEMORY", Emptied, Left::Nothing).table("ENGINE=MEMORY"),
+    ];
+    if kind == Kind::Mariadb {
+        cases.push(aria());
+    }
+    prove_all(start_private_server_of(kind, Some(base), &[]), &cases)
+}
+
+fn aria() -> Case {
+    Case::new("Aria", Statement, Left::Everything).table("ENGINE=Aria TRANSACTIONAL=1")
+}
+
 pub fn mariadb() -> Vec<Row> {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let elsewhere = format!("DATA DIRECTORY='{}'", folder.path().display());
-    let aria = "ENGINE=Aria TRANSACTIONAL=1";
     let cases = [
         flush(1, Durable, Left::Everything),
         flush(2, LastSecond, Left::Everything),
@@ -42,7 +66,7 @@ pub fn mariadb() -> Vec<Row> {
         Case::new("`DATA DIRECTORY` on tmpfs", Damaged, Left::Everything)
             .set("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
             .table(&elsewhere),
-        Case::new("Aria", Statement, Left::Everything).table(aria),
+        aria(),
         Case::new("MyISAM", Damaged, Left::Either).table("ENGINE=MyISAM"),
         Case::new("MEMORY", Emptied, Left::Nothing).table("ENGINE=MEMORY"),
     ];

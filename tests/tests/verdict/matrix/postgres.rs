@@ -1,6 +1,6 @@
 //! PostgreSQL, in the machine's version and in the newest.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dyno_core::finding::DurabilityClass::{Damaged, Durable, Emptied, Process};
 use dyno_tests::private::start_private_server_of;
@@ -65,7 +65,12 @@ pub fn preloaded() -> Vec<Row> {
 }
 
 pub fn newest() -> Vec<Row> {
-    let programs = PathBuf::from(variable("DYNO_TEST_PG_NEWEST_BIN"));
-    let private = start_private_server_of(Kind::Postgres, Some(Path::new(&programs)), &[]);
+    let programs = variable("DYNO_TEST_PG_NEWEST_BIN");
+    of(Path::new(&programs).parent().unwrap())
+}
+
+/// The server unpacked into this folder.
+pub fn of(base: &Path) -> Vec<Row> {
+    let private = start_private_server_of(Kind::Postgres, Some(base), &[]);
     all(private, "", &usual())
 }
