@@ -17,18 +17,18 @@ pub struct Bin {
     pub at_s: f64,
     /// How long it is.
     pub length_s: f64,
-    /// The fewest sessions that ran within it.
-    pub sessions: u32,
+    /// The fewest sessions that ran within it; `None` where that is not known.
+    pub sessions: Option<u32>,
     /// What was counted within it.
     pub counters: Counters,
     /// Events within it, of which `counters` are rounded where rates were printed.
     pub events: f64,
     /// Statements within it, likewise.
     pub statements: f64,
-    /// Events that were due and not begun at its end.
-    pub backlog: u64,
-    /// Events under way at its end.
-    pub concurrency: u32,
+    /// Events that were due and not begun at its end; `None` where that is not known.
+    pub backlog: Option<u64>,
+    /// Events under way at its end; likewise.
+    pub concurrency: Option<u32>,
     /// The lowest percentile asked for; the worst of those that are put together.
     pub latency_ms: Option<f64>,
 }
@@ -57,7 +57,7 @@ pub fn length_s(run: &RunRecord) -> f64 {
 }
 
 /// The measurement in whole bins of at least a second, without warm-up, grace and what was cut
-/// short. The view `where_did_it_stall` of the results file makes the same ones.
+/// short.
 pub fn of(run: &RunRecord) -> Vec<Bin> {
     let length_s = length_s(run);
     let mut bins: Vec<Bin> = Vec::new();
@@ -70,13 +70,13 @@ pub fn of(run: &RunRecord) -> Vec<Bin> {
         if !fits {
             continue;
         }
-        let bin = open.get_or_insert_with(|| Bin {
-            sessions: u32::MAX,
-            ..Bin::default()
-        });
+        let bin = open.get_or_insert_with(Bin::default);
         bin.at_s = interval.at_s;
         bin.length_s += interval.length_s;
-        bin.sessions = bin.sessions.min(interval.sessions);
+        bin.sessions = [bin.sessions, interval.sessions]
+            .into_iter()
+            .flatten()
+            .min();
         bin.counters.merge(&interval.counters);
         let (events, statements) = exact(interval);
         bin.events += events;

@@ -4,19 +4,22 @@
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time also has a level. A second is *stalled* if its rate is at most
 //! [`STALL_SHARE`] of the level. A time no longer than the shortest event is no stall: if sessions
-//! run in step, no event ends for that long. The view `where_did_it_stall` of the results file says
-//! the same in SQL of seconds.
+//! run in step, no event ends for that long. What the verdict finds is kept with the run
+//! ([`told`]), and the view `where_did_it_stall` of the results file reads it.
 //!
 //! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces
 //! such seconds, or is added to them if it covers no whole second. Seconds in which the generator
 //! itself stood still ([`EventKind::Frozen`]) are not stalls of the target.
 
+mod told;
+
 use std::fmt;
 
 use dyno_core::record::{Event, EventKind, RunRecord};
 pub use dyno_stats::stalls::STALL_SHARE;
+pub use told::{Told, told};
 
-use crate::bins::{self, Bin};
+use crate::bins::Bin;
 
 /// Fewer whole seconds have no level to speak of.
 pub const SECONDS_MIN: usize = 5;
@@ -240,14 +243,6 @@ impl fmt::Display for TooLittle {
     }
 }
 
-/// The stalls of a run's measurement.
-///
-/// # Errors
-/// [`TooLittle`] where they cannot be told.
-pub fn of(run: &RunRecord) -> Result<Stalls, TooLittle> {
-    of_bins(&bins::of(run), &run.events, Shortest::of(run))
-}
-
 /// The stalls of whole seconds and of what happened meanwhile.
 ///
 /// # Errors
@@ -371,7 +366,7 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
         stalled[within.clone()].fill(true);
         if let [first, .., last] | [first @ last] = &bins[within] {
             spans.push(Span {
-                from_s: first.from_s(),
+                from_s: first.from_s().max(0.0),
                 to_s: last.at_s,
             });
         }
@@ -390,7 +385,6 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
 }
 
 /// Whether it is a lower level that the run stays on: it works there in each second and to its end.
-/// The view of the results file counts its seconds as stalled all the same.
 fn is_new_level(run: &dyno_stats::stalls::Run, bins: &[Bin]) -> bool {
     let seconds = &bins[run.start..run.start + run.length];
     let works = |bin: &Bin| bin.events_per_s() >= LEVEL_MIN_PER_S;

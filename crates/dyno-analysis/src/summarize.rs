@@ -176,15 +176,15 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
     IntervalSummary {
         at_s: interval.end.saturating_sub(origin) as f64 / NS_PER_S,
         length_s: interval.end.saturating_sub(interval.start) as f64 / NS_PER_S,
-        sessions: interval.states.running(),
+        sessions: Some(interval.states.running()),
         states: Some(interval.states),
         counters: interval.counters,
         printed: None,
         errors_seen: interval.errors.values().map(|error| error.count).sum(),
         percentiles: percentiles(histogram, min_ns, max_ns, percents),
-        max_ms: max_ns as f64 / NS_PER_MS,
-        backlog: interval.backlog,
-        concurrency: interval.concurrency,
+        max_ms: (!histogram.is_empty()).then_some(max_ns as f64 / NS_PER_MS),
+        backlog: Some(interval.backlog),
+        concurrency: Some(interval.concurrency),
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(summary.mean_ms, 0.0);
         assert!(summary.buckets.is_empty());
         assert_eq!(summary.percentiles[0].value_ms, None);
-        assert_eq!(interval(&Interval::default(), 0, &[]).max_ms, 0.0);
+        assert_eq!(interval(&Interval::default(), 0, &[]).max_ms, None);
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(closed.percentiles[0].value_ms, Some(1.0));
         measured.latencies.record_response(7_000_000);
         let open = interval(&measured, 2_000_000_000, &[100.0]);
-        assert_eq!(open.max_ms, 7.0);
+        assert_eq!(open.max_ms, Some(7.0));
         assert_eq!(open.percentiles[0].value_ms, Some(7.0));
     }
 

@@ -68,8 +68,8 @@ pub struct Told {
     pub length_s: f64,
     /// How much of that is in an interval.
     pub covered_s: f64,
-    /// The longest backlog at the end of one.
-    pub backlog_max: u64,
+    /// The longest backlog at the end of one; `None` where none of them is known.
+    pub backlog_max: Option<u64>,
 }
 
 impl Told {
@@ -78,8 +78,8 @@ impl Told {
         OpenLoopSummary {
             offered_per_s: open.per_second,
             achieved_per_s: self.rates.events_per_s,
-            backlog: Some(last.map_or(0, |interval| interval.backlog)),
-            backlog_max: Some(self.backlog_max),
+            backlog: last.and_then(|interval| interval.backlog),
+            backlog_max: self.backlog_max,
             pacing_lag: None,
         }
     }

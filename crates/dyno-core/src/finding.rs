@@ -2,11 +2,13 @@
 
 mod cause;
 mod durability;
+mod stall;
 
 use serde::{Deserialize, Serialize};
 
 pub use cause::Cause;
 pub use durability::{Durability, DurabilityClass};
+pub use stall::Stall;
 
 /// A check's outcome, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,6 +84,10 @@ pub struct Finding {
     /// What a crash may cost; set by the check that classifies it.
     #[serde(default)]
     pub durability: Option<Durability>,
+    /// When next to nothing ended, in the order of time; set by the check that looks for it, and
+    /// `None` where it could not be made.
+    #[serde(default)]
+    pub stalls: Option<Vec<Stall>>,
 }
 
 impl Finding {
@@ -212,6 +218,7 @@ mod tests {
             waived: waived.map(str::to_owned),
             causes: Vec::new(),
             durability: None,
+            stalls: None,
         }
     }
 

@@ -28,6 +28,7 @@ pub mod tables;
 pub mod target;
 pub mod threshold;
 pub mod units;
+pub mod unknown;
 pub mod visible;
 
 pub use clock::Clock;

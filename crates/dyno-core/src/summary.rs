@@ -226,6 +226,18 @@ pub struct WorkloadSummary {
     pub changed: Vec<String>,
 }
 
+impl WorkloadSummary {
+    /// Its name; `None` where an imported log does not tell it.
+    pub fn known(&self) -> Option<&str> {
+        (!self.name.is_empty()).then_some(self.name.as_str())
+    }
+
+    /// Its name for a reader.
+    pub fn shown(&self) -> &str {
+        self.known().unwrap_or("workload not known")
+    }
+}
+
 /// What it ran on. No secrets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
@@ -442,8 +454,9 @@ pub struct IntervalSummary {
     pub at_s: f64,
     /// Its length.
     pub length_s: f64,
-    /// Sessions running at its end: those that work, wait or connect.
-    pub sessions: u32,
+    /// Sessions running at its end: those that work, wait or connect; `None` where an imported log
+    /// does not say.
+    pub sessions: Option<u32>,
     /// What the sessions were doing at its end; `None` where it is not known.
     #[serde(default)]
     pub states: Option<SessionStates>,
@@ -457,12 +470,12 @@ pub struct IntervalSummary {
     pub errors_seen: u64,
     /// The latency percentiles asked for (response times in an open loop).
     pub percentiles: Vec<Percentile>,
-    /// The longest latency.
-    pub max_ms: f64,
-    /// Open loop: due and not begun.
-    pub backlog: u64,
-    /// Open loop: under way.
-    pub concurrency: u32,
+    /// The longest latency; `None` where no event ended, or it is not known.
+    pub max_ms: Option<f64>,
+    /// Open loop: due and not begun; `None` where it is not known.
+    pub backlog: Option<u64>,
+    /// Open loop: under way; `None` where it is not known.
+    pub concurrency: Option<u32>,
 }
 
 /// Rates of an interval, per second, as another tool printed them.

@@ -7,7 +7,7 @@ use dyno_core::summary::IntervalSummary;
 use crate::sysbench::model::Draft;
 
 /// What a log without a host's log beside it leaves unknown.
-const ALWAYS: [(&str, &str); 10] = [
+const ALWAYS: [(&str, &str); 11] = [
     ("client", "sysbench does not print what it used itself"),
     ("server", "sysbench prints nothing of the server"),
     ("db", "sysbench prints nothing of the server's counters"),
@@ -21,9 +21,10 @@ const ALWAYS: [(&str, &str); 10] = [
         "errors.by_code",
         "sysbench counts errors without their codes",
     ),
+    ("counters.rows", "sysbench counts neither rows nor bytes"),
     (
-        "counters.rows",
-        "sysbench counts neither rows, bytes nor retries",
+        "counters.retries",
+        "sysbench does not count repeated events",
     ),
     ("intervals.max_ms", "report lines have no maximum latency"),
     (

@@ -213,7 +213,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
     IntervalSummary {
         at_s: point.at_s,
         length_s,
-        sessions: point.threads.unwrap_or(0),
+        sessions: point.threads,
         states: None,
         counters,
         printed: Some(PrintedRates {
@@ -222,9 +222,9 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         }),
         errors_seen: counters.errors,
         percentiles,
-        max_ms: 0.0,
-        backlog: point.queue.unwrap_or(0),
-        concurrency: point.concurrency.unwrap_or(0),
+        max_ms: None,
+        backlog: point.queue,
+        concurrency: point.concurrency,
     }
 }
 

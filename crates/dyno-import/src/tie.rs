@@ -261,7 +261,7 @@ mod tests {
         let interval = |second: i64| IntervalSummary {
             at_s: second as f64 + 1.0,
             length_s: 1.0,
-            sessions: 1,
+            sessions: Some(1),
             states: None,
             counters: Counters {
                 events: (1000.0 + 100.0 * noise(seed, second)) as u64,
@@ -270,9 +270,9 @@ mod tests {
             printed: None,
             errors_seen: 0,
             percentiles: Vec::new(),
-            max_ms: 0.0,
-            backlog: 0,
-            concurrency: 0,
+            max_ms: None,
+            backlog: None,
+            concurrency: None,
         };
         (0..seconds).map(interval).collect()
     }

@@ -78,7 +78,7 @@ fn a_loop_over_threads_is_several_runs() {
         (2.0, 1.0)
     );
     assert_eq!(run.intervals[1].counters.events, 601);
-    assert_eq!(run.intervals[2].sessions, 2);
+    assert_eq!(run.intervals[2].sessions, Some(2));
     assert_eq!(run.intervals[0].percentiles[0].value_ms, Some(11.45));
     for what in [
         "client.cpu",
@@ -292,8 +292,8 @@ fn an_open_loop_keeps_its_queue() {
     let summary = run.summary.as_ref().unwrap();
     let open = summary.open_loop.as_ref().unwrap();
     assert_eq!((open.offered_per_s, open.backlog_max), (300.0, Some(1)));
-    assert_eq!(run.intervals[0].concurrency, 1);
-    assert_eq!(run.intervals[3].backlog, 1);
+    assert_eq!(run.intervals[0].concurrency, Some(1));
+    assert_eq!(run.intervals[3].backlog, Some(1));
     assert!(open.pacing_lag.is_none() && run.not_observed("open_loop.pacing_lag").is_some());
 }
 

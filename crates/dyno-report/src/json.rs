@@ -2,6 +2,7 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
+use dyno_core::unknown::{self, Of};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -45,8 +46,8 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 6] = [
         &["mean_ms", "sum_ms"],
     ),
     ("service.max_ms", &["service", "response"], &["max_ms"]),
-    ("intervals.max_ms", &["intervals"], &["max_ms"]),
-    ("open_loop.backlog", &["intervals"], &["backlog"]),
+    ("counters.queries", &["rates"], &["queries_per_s"]),
+    ("errors", &["rates"], &["errors_per_s", "reconnects_per_s"]),
 ];
 
 /// As JSON, with null in place of a zero that means unknown. The summary may be a part of it.
@@ -70,6 +71,20 @@ pub(crate) fn with_nulls<T: Serialize>(
             }
         }
     }
+    let of_run = unknown::counters(gaps, Of::Run);
+    for place in ["/totals", "/summary/totals"] {
+        if let Some(totals) = value.pointer_mut(place) {
+            forget(totals, &of_run);
+        }
+    }
+    let of_intervals = unknown::counters(gaps, Of::Intervals);
+    for place in ["/intervals", "/summary/intervals"] {
+        let all = value.pointer_mut(place).and_then(Value::as_array_mut);
+        for interval in all.into_iter().flatten() {
+            forget(interval, &of_intervals);
+            forget(&mut interval["counters"], &of_intervals);
+        }
+    }
     Ok(value)
 }
 
@@ -89,7 +104,7 @@ fn forget(object: &mut Value, fields: &[&str]) {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::finding::{Durability, DurabilityClass, Outcome};
+    use dyno_core::finding::{Durability, DurabilityClass, Outcome, Stall};
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
         Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
@@ -110,6 +125,51 @@ mod tests {
         assert_eq!(told["service"]["min_ms"], Value::Null);
         // Existing values are known.
         assert_eq!(told["service"]["mean_ms"], 4.5);
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&told));
+    }
+
+    #[test]
+    fn counters_that_a_log_does_not_hold_are_null() {
+        let mut run = samples::good();
+        for what in [
+            "counters.rows",
+            "intervals.errors",
+            "errors",
+            "counters.queries",
+        ] {
+            run.not_observed.push(NotObserved {
+                what: what.to_owned(),
+                why: "the log does not tell it".to_owned(),
+            });
+        }
+        run.totals = Default::default();
+        run.rates.queries_per_s = 0.0;
+        run.intervals.truncate(1);
+        let interval = &mut run.intervals[0];
+        (interval.counters, interval.errors_seen) = Default::default();
+        (interval.max_ms, interval.backlog) = (None, None);
+        (interval.sessions, interval.concurrency) = (None, None);
+        let told = json(&run);
+        let first = &told["intervals"][0];
+        let unknown = [
+            &told["totals"]["rows"],
+            &told["totals"]["reads"],
+            &told["totals"]["errors"],
+            &told["rates"]["queries_per_s"],
+            &first["counters"]["bytes_in"],
+            &first["counters"]["errors"],
+            &first["errors_seen"],
+            &first["max_ms"],
+            &first["backlog"],
+            &first["sessions"],
+            &first["concurrency"],
+        ];
+        assert_eq!(unknown, [&Value::Null; 11], "{told:#}");
+        assert_eq!(
+            (&first["counters"]["events"], &told["totals"]["retries"]),
+            (&0.into(), &0.into())
+        );
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         assert!(validator.is_valid(&told));
     }
@@ -183,6 +243,14 @@ mod tests {
             class: DurabilityClass::Process,
             because: vec!["synchronous_commit = off".into()],
         });
+        varied.findings.push(finding);
+        let mut finding = samples::finding("stalls", 26, Outcome::Doubt, "It stood still.");
+        finding.stalls = Some(vec![Stall {
+            from_s: 2.0,
+            to_s: 3.5,
+            events_per_s: 0.0,
+            level_per_s: 900.0,
+        }]);
         varied.findings.push(finding);
         let varied = json(&varied);
         let validator = jsonschema::draft202012::new(&schema).unwrap();

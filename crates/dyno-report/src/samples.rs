@@ -210,6 +210,7 @@ pub(crate) fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str)
         waived: None,
         causes: Vec::new(),
         durability: None,
+        stalls: None,
     }
 }
 

@@ -1,94 +1,153 @@
-//! The view of stalls and the program mean the same by a stall.
+//! One stall has one length: in the finding, the file, its view, JSON, pages and comparisons.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
-mod common;
-
-use common::{Random, head, interval, summary};
-use dyno_core::record::{RunRecord, RunState};
-use dyno_core::summary::IntervalSummary;
-use dyno_results::Results;
+use dyno_core::finding::{Finding, Stall, verdict};
+use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_report::html::{ReportInput, report};
+use dyno_results::{Results, Scope};
+use dyno_verdict::samples::{Product, closed, noisy};
+use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A run with a warm-up, stalls, intervals of some length that are seldom exact, and a grace.
-fn run(number: u64, random: &mut Random) -> RunRecord {
-    let usual = [0.1, 0.3, 0.5, 1.0, 1.0, 1.0, 10.0][(random.unit() * 7.0) as usize];
-    let count = 3 + (random.unit() * 60.0) as usize;
-    let level = [4.0, 30.0, 1000.0, 50_000.0][(random.unit() * 4.0) as usize];
-    let (standing, trickle) = (random.unit() * 0.8, 0.1 * random.unit());
-    let mut at_s = -2.0 * usual;
-    let mut still = false;
-    let intervals: Vec<IntervalSummary> = (0..count)
-        .map(|_| {
-            if random.unit() < 0.3 {
-                still = random.unit() < standing;
-            }
-            let mut own = interval(1);
-            own.length_s = usual * (1.0 + 0.02 * (random.unit() - 0.5));
-            if random.unit() < 0.05 {
-                own.length_s *= 0.5;
-            }
-            at_s += own.length_s;
-            own.at_s = at_s;
-            own.max_ms = random.unit();
-            let rate = level * (0.7 + 0.6 * random.unit()) * if still { trickle } else { 1.0 };
-            own.counters.events = (rate * own.length_s) as u64;
-            own
-        })
-        .collect();
-    let measured_s = at_s - 1.5 * usual;
-    let with_summary = random.unit() < 0.7 && measured_s > 0.0;
-    let mut summary = summary();
-    summary.measured_s = measured_s;
-    RunRecord {
-        state: RunState::Completed,
-        summary: with_summary.then_some(summary),
-        intervals,
-        ..RunRecord::new(head(&format!("run-{number}")))
-    }
+/// Three seconds stand still, and later 0.547 s of a second that does not.
+fn stalled() -> RunRecord {
+    let mut rates = noisy(30, 1000.0, 0.04, 1);
+    rates[9..12].fill(0.0);
+    rates[20] = 450.0;
+    let mut run = closed(&rates, Product::Mysql);
+    run.events.push(Event {
+        at_s: 20.125,
+        until_s: Some(20.672),
+        kind: EventKind::Stall,
+        text: "No statement ended.".to_owned(),
+    });
+    run
+}
+
+fn judged(mut run: RunRecord) -> RunRecord {
+    run.findings = judge(&run, &Context::default());
+    run.verdict = Some(verdict(&run.findings));
+    run
+}
+
+fn found(findings: &[Finding]) -> &Finding {
+    findings.iter().find(|one| one.check == "stalls").unwrap()
+}
+
+/// From, to, length, rate within, level, longest latency.
+type Row = (f64, f64, f64, f64, f64, Option<f64>);
+
+fn rows(file: &std::path::Path) -> Vec<Row> {
+    let connection = Connection::open(file).unwrap();
+    let sql = "SELECT from_s, to_s, length_s, events_per_s, level_events_per_s, max_ms
+               FROM where_did_it_stall WHERE run_id = 1";
+    let mut statement = connection.prepare(sql).unwrap();
+    let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+        Ok((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+        ))
+    };
+    statement
+        .query_map([], row)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
 }
 
 #[test]
-fn the_view_finds_the_stalls_that_the_program_finds() {
+fn a_stall_has_one_length_wherever_it_is_told() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut results = Results::open(&path).unwrap();
-    let mut random = Random(7);
-    let runs: Vec<RunRecord> = (0..120).map(|number| run(number, &mut random)).collect();
-    let mut expected = Vec::new();
-    let mut unfit = 0;
-    for run in &runs {
-        let id = results.import(run).unwrap();
-        match dyno_analysis::stalls::of(run) {
-            Ok(found) => expected.extend(
-                (found.spans.iter()).map(|span| (id, span.from_s, span.to_s, found.level_per_s)),
-            ),
-            Err(_) => unfit += 1,
-        }
-    }
-    let connection = Connection::open(&path).unwrap();
-    let sql = "SELECT run_id, from_s, to_s, level_events_per_s FROM where_did_it_stall";
-    let mut statement = connection.prepare(sql).unwrap();
-    let rows = statement.query_map([], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    });
-    let seen: Vec<(i64, f64, f64, f64)> = rows.unwrap().map(Result::unwrap).collect();
-    assert!(seen.len() > 50 && unfit > 10, "{} {unfit}", seen.len());
-    // A level that a run stays on to its end is no stall to the program; the view counts it.
-    let is_new_level = |(id, from_s, to_s, _): &(i64, f64, f64, f64)| {
-        let bins = dyno_analysis::bins::of(&runs[*id as usize - 1]);
-        let within = bins.iter().filter(|bin| bin.from_s() >= *from_s - 1e-9);
-        bins.last().is_some_and(|last| last.at_s == *to_s)
-            && within.clone().count() >= 3
-            && within.clone().all(|bin| bin.events_per_s() >= 20.0)
-    };
-    let levels: Vec<_> = seen.iter().filter(|row| is_new_level(row)).collect();
-    assert!(levels.len() > 3 && expected.iter().all(|row| !is_new_level(row)));
-    let stalls: Vec<_> = seen
+    let id = results.import(&judged(stalled())).unwrap();
+    let other = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
+    let mut run = results.load(id, &Scope::whole()).unwrap();
+    let finding = found(&run.findings).clone();
+    let number = |name: &str| finding.number(name).unwrap();
+    let kept = finding.stalls.clone().unwrap();
+    let lengths: Vec<f64> = kept.iter().map(Stall::length_s).collect();
+    assert_eq!(lengths.len(), 2, "{kept:?}");
+    assert!((lengths[0] - 3.0).abs() < 1e-9 && (lengths[1] - 0.547).abs() < 1e-9);
+    let together: f64 = lengths.iter().sum();
+    assert_eq!(
+        (number("stalled"), number("longest")),
+        (together, lengths[0])
+    );
+
+    let seen = rows(&path);
+    let of_view: Vec<_> = seen
         .iter()
-        .filter(|row| !is_new_level(row))
-        .copied()
+        .map(|row| (row.0, row.1, row.3, row.4))
         .collect();
-    assert_eq!(stalls, expected);
+    let of_finding: Vec<_> = (kept.iter())
+        .map(|one| (one.from_s, one.to_s, one.events_per_s, one.level_per_s))
+        .collect();
+    assert_eq!(of_view, of_finding);
+    assert_eq!(seen.iter().map(|row| row.2).collect::<Vec<_>>(), lengths);
+    // Nothing ended in the three seconds, and something in the second of the other.
+    assert!(seen[0].5.is_none() && seen[1].5.is_some(), "{seen:?}");
+
+    let json = dyno_report::json::run(run.summary.as_ref().unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let all = json["findings"].as_array().unwrap();
+    let of_json = all.iter().find(|one| one["check"] == "stalls").unwrap();
+    assert_eq!(of_json["stalls"], serde_json::to_value(&kept).unwrap());
+
+    let told = dyno_analysis::stalls::told(&run).unwrap();
+    assert_eq!((told.stalled_s(), told.longest_s()), (together, lengths[0]));
+    let compared = compare(&[&run], &[&other], &CompareOptions::default()).unwrap();
+    assert_eq!(
+        (compared.base.stalls, compared.base.stalled_s),
+        (Some(2), Some(together))
+    );
+    assert_eq!(
+        (compared.new.stalls, compared.new.stalled_s),
+        (Some(0), Some(0.0))
+    );
+
+    let page = |run: &RunRecord| {
+        report(&ReportInput {
+            runs: std::slice::from_ref(run),
+            costs: &[],
+            sides: &[vec![0]],
+            compared: &[],
+            pivot: None,
+            experiment: None,
+            generated_unix_s: 1.0,
+            title: "",
+        })
+    };
+    let marks = r#""stalls":[[9,12],[20.125,20.672]]"#;
+    assert!(page(&run).contains(marks));
+    // What was judged counts, whatever of the record is loaded.
+    run.intervals.clear();
+    run.events.clear();
+    assert!(page(&run).contains(marks));
+}
+
+#[test]
+fn a_run_without_a_verdict_has_no_rows_and_shows_what_its_record_says() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut results = Results::open(&path).unwrap();
+    let id = results.import(&stalled()).unwrap();
+    assert_eq!(rows(&path), []);
+    let run = results.load(id, &Scope::whole()).unwrap();
+    let told = dyno_analysis::stalls::told(&run).unwrap();
+    assert!((told.stalled_s() - 3.547).abs() < 1e-9, "{told:?}");
+}
+
+#[test]
+fn a_run_that_never_stood_still_keeps_that() {
+    let judged = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
+    assert_eq!(found(&judged.findings).stalls, Some(Vec::new()));
+    let short = closed(&noisy(2, 1000.0, 0.04, 2), Product::Mysql);
+    assert_eq!(found(&judge(&short, &Context::default())).stalls, None);
 }

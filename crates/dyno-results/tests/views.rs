@@ -203,8 +203,8 @@ fn views_tell_what_they_are_asked() {
         ["innodb_buffer_pool_size 1G 3G"]
     );
     assert_eq!(
-        text("SELECT from_s, to_s, events_per_s FROM where_did_it_stall WHERE run_id = 1"),
-        ["0.00 1.00 10.00", "54.00 55.00 0.00"]
+        text("SELECT from_s, length_s, events_per_s, max_ms FROM where_did_it_stall LIMIT 1"),
+        ["54.00 0.75 0.00 17.50"]
     );
     assert_eq!(
         text("SELECT session, state, idle_in, idle_s FROM which_session_was_idle WHERE run_id = 1"),

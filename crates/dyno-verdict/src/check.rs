@@ -1,6 +1,6 @@
 //! What a check is, and what making one yields.
 
-use dyno_core::finding::{Cause, Durability, Finding, Number, Outcome};
+use dyno_core::finding::{Cause, Durability, Finding, Number, Outcome, Stall};
 
 use crate::text;
 use crate::view::View;
@@ -40,6 +40,7 @@ pub(crate) struct Made {
     advice: String,
     causes: Vec<Cause>,
     durability: Option<Box<Durability>>,
+    stalls: Option<Vec<Stall>>,
 }
 
 impl Check {
@@ -76,6 +77,7 @@ impl Check {
             waived: None,
             causes: made.causes,
             durability: made.durability.map(|found| *found),
+            stalls: made.stalls,
         }
     }
 }
@@ -111,6 +113,7 @@ impl Made {
             advice: advice.to_owned(),
             causes: Vec::new(),
             durability: None,
+            stalls: None,
         }
     }
 
@@ -127,6 +130,12 @@ impl Made {
     /// Adds the durability class that it found.
     pub(crate) fn classified(mut self, durability: Durability) -> Self {
         self.durability = Some(Box::new(durability));
+        self
+    }
+
+    /// Adds the stalls that it found.
+    pub(crate) fn stalled(mut self, stalls: Vec<Stall>) -> Self {
+        self.stalls = Some(stalls);
         self
     }
 

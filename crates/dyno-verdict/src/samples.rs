@@ -283,7 +283,7 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
     IntervalSummary {
         at_s: span.to_s,
         length_s: 1.0,
-        sessions: drive.sessions,
+        sessions: Some(drive.sessions),
         states: Some(SessionStates::all(SessionState::Working, drive.sessions)),
         counters: Counters {
             events: span.count,
@@ -298,13 +298,13 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
         printed: None,
         errors_seen: 0,
         percentiles: percentiles(&span.service),
-        max_ms: span.service_ns_max as f64 / 1e6,
-        backlog: 0,
-        concurrency: if drive.open_loop.is_some() {
+        max_ms: (span.count > 0).then_some(span.service_ns_max as f64 / 1e6),
+        backlog: Some(0),
+        concurrency: Some(if drive.open_loop.is_some() {
             2
         } else {
             drive.sessions
-        },
+        }),
     }
 }
 

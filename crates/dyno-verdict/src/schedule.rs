@@ -1,7 +1,7 @@
 //! A run whose load changed over time: each part is judged like a run of its own.
 
 use dyno_analysis::window::{self, Window};
-use dyno_core::finding::{Finding, Outcome, verdict};
+use dyno_core::finding::{Finding, Outcome, Stall, verdict};
 use dyno_core::plan::{PlacedPart, Scheduled};
 use dyno_core::record::{Operation, RunRecord, Series};
 use dyno_core::summary::{Against, LatencySummary, PartSummary, RunSummary};
@@ -184,6 +184,7 @@ fn not_made(finding: &mut Finding, why: &str) {
     finding.outcome = Outcome::NotChecked;
     finding.evidence = why.to_owned();
     finding.numbers.clear();
+    finding.stalls = None;
     finding.advice.clear();
 }
 
@@ -227,6 +228,23 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         _ => format!("In the part {place}: "),
     };
     finding.evidence = told + &worst.evidence;
+    finding.stalls = stalls(&made);
+}
+
+/// The stalls of all parts, in the time of the run.
+fn stalls(made: &[(&Judged, Finding)]) -> Option<Vec<Stall>> {
+    let known = made
+        .iter()
+        .filter_map(|(judged, own)| Some((judged.placed.from_s, own.stalls.as_ref()?)));
+    let later = |(by_s, stalls): (f64, &Vec<Stall>)| {
+        let moved = |stall: &Stall| Stall {
+            from_s: stall.from_s + by_s,
+            to_s: stall.to_s + by_s,
+            ..*stall
+        };
+        stalls.iter().map(moved).collect::<Vec<_>>()
+    };
+    known.map(later).reduce(|all, own| [all, own].concat())
 }
 
 fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartSummary {

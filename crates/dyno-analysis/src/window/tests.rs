@@ -40,7 +40,7 @@ fn interval(at_s: f64, printed: f64) -> IntervalSummary {
     IntervalSummary {
         at_s,
         length_s: 1.0,
-        sessions: 1,
+        sessions: Some(1),
         states: None,
         counters: Counters {
             events: printed.round() as u64,
@@ -57,9 +57,9 @@ fn interval(at_s: f64, printed: f64) -> IntervalSummary {
             percent: 95.0,
             value_ms: Some(printed / 10.0),
         }],
-        max_ms: 0.0,
-        backlog: at_s as u64,
-        concurrency: 0,
+        max_ms: None,
+        backlog: Some(at_s as u64),
+        concurrency: None,
     }
 }
 

@@ -29,6 +29,7 @@ impl Group<'_> {
             ("errors.by_code", "fio tells one error of a job"),
             ("counters.queries", "fio counts I/Os, not statements"),
             ("counters.rows", "fio counts I/Os"),
+            ("counters.retries", "fio counts I/Os"),
             (
                 "rand",
                 "the distribution of offsets is in the options of the jobs",

@@ -282,15 +282,15 @@ impl Group<'_> {
             intervals.push(IntervalSummary {
                 at_s: ms as f64 / 1e3,
                 length_s: (ms - before_ms) as f64 / 1e3,
-                sessions: 0,
+                sessions: None,
                 states: None,
                 counters: runs::counted(ios.saturating_sub(before_ios)),
                 printed: None,
                 errors_seen: 0,
                 percentiles: Vec::new(),
-                max_ms: 0.0,
-                backlog: 0,
-                concurrency: 0,
+                max_ms: None,
+                backlog: None,
+                concurrency: None,
             });
             (before_ms, before_ios) = (ms, ios);
         }

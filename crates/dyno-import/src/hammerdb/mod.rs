@@ -294,6 +294,10 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
             "HammerDB has the server count transactions, not statements",
         ),
         ("counters.rows", "HammerDB counts neither rows nor bytes"),
+        (
+            "counters.retries",
+            "HammerDB prints no repeated transactions",
+        ),
         ("rand", "the log does not tell the distribution of keys"),
         (
             "fairness",

@@ -246,7 +246,7 @@ pub(super) fn times(
 
 /// The lines of progress. Counts are rates times the length, of which pgbench prints the rates.
 fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
-    let sessions = output.clients.unwrap_or(0);
+    let sessions = output.clients;
     times(output, started)
         .map(|(at_s, length_s, point)| {
             let most = crate::number::COUNT_MAX as f64;
@@ -269,9 +269,9 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
                 }),
                 errors_seen: failed.saturating_add(retries),
                 percentiles: Vec::new(),
-                max_ms: 0.0,
-                backlog: 0,
-                concurrency: 0,
+                max_ms: None,
+                backlog: None,
+                concurrency: None,
             }
         })
         .collect()

@@ -190,15 +190,15 @@ impl<'a> Single<'a> {
             IntervalSummary {
                 at_s: to_s,
                 length_s: to_s - from_s,
-                sessions: output.clients.unwrap_or(0),
+                sessions: output.clients,
                 states: None,
                 counters,
                 printed: None,
                 errors_seen: counters.errors,
                 percentiles: summarize::percentiles(histogram, min, max, &PERCENTS),
-                max_ms: max as f64 / NS_PER_MS,
-                backlog: 0,
-                concurrency: 0,
+                max_ms: some.is_some().then_some(max as f64 / NS_PER_MS),
+                backlog: None,
+                concurrency: None,
             }
         };
         seconds.map(interval).collect()

@@ -95,15 +95,15 @@ impl Sums {
             IntervalSummary {
                 at_s: sum.from_s as f64 - start + step,
                 length_s: step,
-                sessions: output.clients.unwrap_or(0),
+                sessions: output.clients,
                 states: None,
                 counters,
                 printed: None,
                 errors_seen: counters.errors,
                 percentiles: Vec::new(),
-                max_ms: sum.max_us / US_PER_MS,
-                backlog: 0,
-                concurrency: 0,
+                max_ms: (sum.count > 0).then_some(sum.max_us / US_PER_MS),
+                backlog: None,
+                concurrency: None,
             }
         };
         let mut intervals: Vec<IntervalSummary> =

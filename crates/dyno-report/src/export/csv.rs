@@ -12,6 +12,7 @@ use dyno_core::plan::{LoadSchedule, PlacedPart, Scheduled};
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
+use dyno_core::unknown::{self, Of};
 use dyno_core::visible;
 
 /// One line per interval. A percentile's column is named after it, e.g.
@@ -48,9 +49,9 @@ pub fn intervals(run: &RunRecord) -> String {
         heading.extend(["part".to_owned(), parts.level_name().to_owned()]);
     }
     line(&mut out, &heading);
-    let known = Known::of(run);
+    let unknown = unknown::counters(&run.not_observed, Of::Intervals);
     for interval in &run.intervals {
-        let mut fields = fields(interval, &percents, &known);
+        let mut fields = fields(interval, &percents, &unknown);
         if let Some(parts) = &parts {
             fields.extend(parts.fields(interval));
         }
@@ -143,28 +144,6 @@ fn later_counters() -> impl Iterator<Item = usize> {
     names.filter_map(|(index, name)| (!FIRST.contains(name)).then_some(index))
 }
 
-/// Which columns an imported run can fill.
-struct Known {
-    sessions: bool,
-    queries: bool,
-    errors: bool,
-    rows: bool,
-    max: bool,
-}
-
-impl Known {
-    fn of(run: &RunRecord) -> Self {
-        let known = |what| run.not_observed(what).is_none();
-        Self {
-            sessions: known("intervals.sessions"),
-            queries: known("intervals.queries"),
-            errors: known("intervals.errors"),
-            rows: known("counters.rows"),
-            max: known("intervals.max_ms"),
-        }
-    }
-}
-
 /// The percentiles that any interval holds, lowest first.
 fn percents(run: &RunRecord) -> Vec<f64> {
     let all = run
@@ -177,62 +156,54 @@ fn percents(run: &RunRecord) -> Vec<f64> {
     percents
 }
 
-fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<String> {
+fn fields(interval: &IntervalSummary, percents: &[f64], unknown: &[&str]) -> Vec<String> {
     let counters = &interval.counters;
-    let text = |known: bool, count: u64| {
-        if known {
-            count.to_string()
-        } else {
-            String::new()
-        }
+    let count = |name: &str, count: u64| match unknown.contains(&name) {
+        true => String::new(),
+        false => count.to_string(),
     };
-    let rate = |known: bool, per_s: f64| {
-        if known && per_s.is_finite() {
-            number(per_s)
-        } else {
-            String::new()
-        }
+    let queries_per_s = match unknown.contains(&"reads") {
+        true => String::new(),
+        false => number(interval.queries_per_s()),
     };
     let mut fields = vec![
         number(interval.at_s),
         number(interval.length_s),
-        text(known.sessions, u64::from(interval.sessions)),
+        text(interval.sessions),
         counters.events.to_string(),
-        rate(true, interval.events_per_s()),
-        text(known.queries, counters.reads),
-        text(known.queries, counters.writes),
-        text(known.queries, counters.other),
-        rate(known.queries, interval.queries_per_s()),
-        text(known.errors, counters.errors),
-        text(known.errors, interval.errors_seen),
-        text(known.errors, counters.reconnects),
-        text(known.rows, counters.retries),
-        text(known.rows, counters.rows),
-        text(known.rows, counters.bytes_in),
-        text(known.rows, counters.bytes_out),
+        number(interval.events_per_s()),
+        count("reads", counters.reads),
+        count("writes", counters.writes),
+        count("other", counters.other),
+        queries_per_s,
+        count("errors", counters.errors),
+        count("errors_seen", interval.errors_seen),
+        count("reconnects", counters.reconnects),
+        count("retries", counters.retries),
+        count("rows", counters.rows),
+        count("bytes_in", counters.bytes_in),
+        count("bytes_out", counters.bytes_out),
     ];
     for percent in percents {
         let found = interval.percentiles.iter().find(|p| p.percent == *percent);
         let value = found.and_then(|percentile| percentile.value_ms);
         fields.push(value.map_or_else(String::new, number));
     }
-    let max = if known.max && counters.events > 0 {
-        number(interval.max_ms)
-    } else {
-        String::new()
-    };
     fields.extend([
-        max,
-        interval.backlog.to_string(),
-        interval.concurrency.to_string(),
+        interval.max_ms.map_or_else(String::new, number),
+        text(interval.backlog),
+        text(interval.concurrency),
     ]);
     let values = counters.values();
-    fields.extend(later_counters().map(|index| text(known.rows, values[index])));
-    fields.extend(SessionState::ALL.map(|state| {
-        let known = interval.states.map(|states| states.of(state));
-        known.map_or_else(String::new, |count| count.to_string())
-    }));
+    fields.extend(later_counters().map(|index| count(Counters::NAMES[index], values[index])));
+    let states = SessionState::ALL.map(|state| interval.states.map(|states| states.of(state)));
+    fields.extend(states.map(text));
     fields
+}
+
+/// What is known, as text.
+fn text(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }
 
 /// The shortest text that reads back as the number; nothing for what is none.
@@ -316,14 +287,29 @@ mod tests {
     #[test]
     fn what_was_not_observed_is_empty() {
         let mut run = samples::record();
-        run.not_observed.push(NotObserved {
-            what: "intervals.max_ms".into(),
-            why: "x".into(),
-        });
+        for what in ["counters.queries", "intervals.errors"] {
+            run.not_observed.push(NotObserved {
+                what: what.into(),
+                why: "x".into(),
+            });
+        }
+        let first = &mut run.intervals[0];
+        (first.backlog, first.concurrency, first.sessions) = (None, None, None);
+        first.counters.retries = 3;
         let text = intervals(&run);
         let rows = rows(&text);
-        let max = rows[0].iter().position(|name| *name == "max_ms").unwrap();
-        assert_eq!(rows[1][max], "");
+        let cell = |name: &str| rows[1][rows[0].iter().position(|one| *one == name).unwrap()];
+        let unknown = [
+            "sessions",
+            "reads",
+            "reads_empty",
+            "queries_per_s",
+            "errors_seen",
+        ];
+        for name in unknown.into_iter().chain(["backlog", "concurrency"]) {
+            assert_eq!(cell(name), "", "{name}");
+        }
+        assert_eq!((cell("retries"), cell("not_done")), ("3", "0"));
         run.intervals.clear();
         assert_eq!(intervals(&run).matches("\r\n").count(), 1);
     }
@@ -332,7 +318,7 @@ mod tests {
     fn an_interval_without_events_has_no_longest_one() {
         let mut run = samples::record();
         run.intervals[0].counters.events = 0;
-        run.intervals[0].max_ms = 0.0;
+        run.intervals[0].max_ms = None;
         let text = intervals(&run);
         let rows = rows(&text);
         let max = rows[0].iter().position(|name| *name == "max_ms").unwrap();

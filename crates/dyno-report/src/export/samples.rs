@@ -114,6 +114,7 @@ fn finding() -> Finding {
         waived: None,
         causes: Vec::new(),
         durability: None,
+        stalls: None,
     }
 }
 

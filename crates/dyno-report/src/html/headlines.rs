@@ -287,15 +287,15 @@ fn stalls(page: &mut Page, view: &View<'_>) {
     let source = "silences, and seconds at ≤ 5 % of the level";
     let (value, unit, detail) = match &view.stalls {
         Err(why) => ("–".to_owned(), "", why.to_string()),
-        Ok(found) if found.spans.is_empty() => ("0".to_owned(), "", "none".to_owned()),
+        Ok(found) if found.stalls.is_empty() => ("0".to_owned(), "", "none".to_owned()),
         Ok(found) => {
             let detail = format!(
                 "{} in all, {} of the time · longest {}",
                 number::length(found.stalled_s()),
-                figures::percent(found.share()),
+                found.share().map_or("–".to_owned(), figures::percent),
                 number::length(found.longest_s())
             );
-            (number::thousands(found.spans.len() as u64), "", detail)
+            (number::thousands(found.stalls.len() as u64), "", detail)
         }
     };
     let alarm = !view.stall_spans().is_empty();

@@ -135,10 +135,10 @@ fn backlog(page: &mut Page, view: &View<'_>) {
     }
     let intervals = || view.run.intervals.iter();
     let waiting: Vec<_> = intervals()
-        .map(|i| (middle_s(i), i.backlog as f64))
+        .filter_map(|i| Some((middle_s(i), i.backlog? as f64)))
         .collect();
     let under_way: Vec<_> = intervals()
-        .map(|i| (middle_s(i), f64::from(i.concurrency)))
+        .filter_map(|i| Some((middle_s(i), f64::from(i.concurrency?))))
         .collect();
     let waiting = thin(&waiting, view.points(POINTS_MAX), Keep::Extremes);
     let under_way = thin(&under_way, view.points(POINTS_MAX), Keep::Extremes);

@@ -1,7 +1,8 @@
 //! A run with what several sections derive from it.
 
 use dyno_analysis::bins::{self, Bin};
-use dyno_analysis::stalls::{self, Span, Stalls, TooLittle};
+use dyno_analysis::stalls::{self, Told, TooLittle};
+use dyno_core::finding::Stall;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::AgentSummary;
@@ -32,7 +33,7 @@ pub(super) struct View<'a> {
     /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
     /// Seconds in which next to nothing ended, or why they cannot be told.
-    pub(super) stalls: Result<Stalls, TooLittle>,
+    pub(super) stalls: Result<Told, TooLittle>,
 }
 
 impl<'a> View<'a> {
@@ -60,19 +61,15 @@ impl<'a> View<'a> {
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_bins(
-                &levelled(run, &bins),
-                &run.events,
-                stalls::Shortest::of(run),
-            ),
+            stalls: stalls::told(run),
             seconds,
             rates,
         }
     }
 
     /// The stalls, none where they cannot be told.
-    pub(super) fn stall_spans(&self) -> &[Span] {
-        self.stalls.as_ref().map_or(&[][..], |found| &found.spans)
+    pub(super) fn stall_spans(&self) -> &[Stall] {
+        self.stalls.as_ref().map_or(&[][..], |found| &found.stalls)
     }
 
     /// The schedule of a load that changed over time.
@@ -110,10 +107,10 @@ impl<'a> View<'a> {
             "" => target.url.as_str(),
             product => product,
         };
-        let workload = &self.run.head.workload.name;
+        let workload = self.run.head.workload.shown();
         if product.is_empty() {
             // Nothing but this host.
-            return workload.clone();
+            return workload.to_owned();
         }
         format!("{workload} on {product} {}", short_version(&target.version))
             .trim()
@@ -260,25 +257,6 @@ impl<'a> View<'a> {
             label => format!("<span class=\"run-label\">{}</span> ", Text(label)),
         }
     }
-}
-
-/// Seconds as they would be at the mean level of a load that changed over time: where little was
-/// asked for, little is no stall, and a pause is none.
-fn levelled(run: &RunRecord, bins: &[Bin]) -> Vec<Bin> {
-    let drive = run.head.drive.as_ref();
-    let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {
-        return bins.to_vec();
-    };
-    let mean = schedule.mean();
-    let level = |bin: &Bin| schedule.mean_within(bin.from_s(), bin.at_s);
-    let asked = bins.iter().filter(|bin| level(bin) > 0.0);
-    asked
-        .map(|bin| {
-            let mut own = bin.clone();
-            own.events *= mean / level(bin);
-            own
-        })
-        .collect()
 }
 
 /// The word for a kind of event.

@@ -82,18 +82,13 @@ fn parts(
         let text = format!("p{:<wide$} {value:>7}", plain(percentile.percent));
         parts.push(Part::spare(1, Ink::Plain, text));
     }
-    let max = match counters.events {
-        0 => "–".to_owned(),
-        _ => latency(interval.max_ms),
-    };
+    let max = interval.max_ms.map_or_else(|| "–".to_owned(), latency);
     let max = format!("max {max:>7}");
     parts.push(Part::spare(2, Ink::Plain, max));
     if open_loop {
-        let ink = ink_of(interval.backlog, Ink::Warning);
-        parts.push(Part::needed(
-            ink,
-            format!("backlog {:>5}", thousands(interval.backlog)),
-        ));
+        let ink = ink_of(interval.backlog.unwrap_or(0), Ink::Warning);
+        let waiting = interval.backlog.map_or("–".to_owned(), thousands);
+        parts.push(Part::needed(ink, format!("backlog {waiting:>5}")));
     }
     let ink = ink_of(interval.errors_seen, Ink::Error);
     parts.push(Part::needed(
@@ -202,8 +197,13 @@ pub(super) fn clock(seconds: f64) -> String {
     }
 }
 
-fn sessions(count: u32) -> String {
-    let plural = if count == 1 { "session " } else { "sessions" };
+fn sessions(count: Option<u32>) -> String {
+    let plural = if count == Some(1) {
+        "session "
+    } else {
+        "sessions"
+    };
+    let count = count.map_or_else(|| "–".to_owned(), |count| count.to_string());
     format!("{count:>3} {plural}")
 }
 
@@ -222,7 +222,7 @@ mod tests {
         IntervalSummary {
             at_s: 12.0,
             length_s: 1.0,
-            sessions: 16,
+            sessions: Some(16),
             states: None,
             counters: Counters {
                 events: 12_345,
@@ -235,9 +235,9 @@ mod tests {
                 percent: 95.0,
                 value_ms: Some(1.234),
             }],
-            max_ms: 9.8,
-            backlog: 0,
-            concurrency: 0,
+            max_ms: Some(9.8),
+            backlog: Some(0),
+            concurrency: Some(0),
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
     fn lines_stand_under_each_other() {
         let mut second = interval();
         second.at_s = 113.0;
-        second.sessions = 1;
+        second.sessions = Some(1);
         second.counters.events = 7;
         second.counters.reads = 140;
         second.errors_seen = 3;
@@ -347,7 +347,7 @@ mod tests {
     fn an_interval_without_events_has_no_longest_one() {
         let mut interval = interval();
         interval.counters.events = 0;
-        interval.max_ms = 0.0;
+        interval.max_ms = None;
         interval.percentiles[0].value_ms = None;
         let line = live_line(
             &interval,

@@ -305,7 +305,7 @@ impl Results {
 
     fn findings(&self, id: i64) -> rusqlite::Result<Vec<Finding>> {
         let sql = "SELECT check_name, check_no, outcome, evidence, rule, numbers, advice, waived,
-                          causes, durability
+                          causes, durability, stalls
                    FROM finding WHERE run_id = ?1 ORDER BY number";
         self.rows(sql, id, |row| {
             Ok(Finding {
@@ -319,6 +319,7 @@ impl Results {
                 waived: row.get(7)?,
                 causes: json(row, 8)?,
                 durability: optional_json(row, 9)?,
+                stalls: optional_json(row, 10)?,
             })
         })
     }
@@ -367,12 +368,12 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
             ..Counters::default()
         },
         printed: printed(row, 3)?,
-        sessions: 0,
+        sessions: None,
         states: None,
         errors_seen: 0,
-        max_ms: 0.0,
-        backlog: 0,
-        concurrency: 0,
+        max_ms: None,
+        backlog: None,
+        concurrency: None,
         percentiles: Vec::new(),
     })
 }
@@ -402,7 +403,7 @@ pub(super) fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         printed: printed(row, 13)?,
         errors_seen: count(row, 3)?,
         max_ms: row.get(4)?,
-        backlog: count(row, 5)?,
+        backlog: optional_count(row, 5)?,
         concurrency: row.get(6)?,
         percentiles: percentiles(row, 7)?,
     })
@@ -460,8 +461,14 @@ impl<'de> Visitor<'de> for Percentiles {
     }
 }
 
+/// A count, 0 where it is not known: its type leaves no choice, and `not_observed` says so.
 fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
-    Ok(row.get::<_, i64>(index)?.max(0) as u64)
+    Ok(optional_count(row, index)?.unwrap_or_default())
+}
+
+fn optional_count(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<u64>> {
+    let count: Option<i64> = row.get(index)?;
+    Ok(count.map(|count| count.max(0) as u64))
 }
 
 fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {

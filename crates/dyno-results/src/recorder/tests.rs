@@ -57,15 +57,15 @@ fn interval(number: u32) -> IntervalSummary {
     IntervalSummary {
         at_s: f64::from(number),
         length_s: 1.0,
-        sessions: 1,
+        sessions: Some(1),
         states: None,
         counters: dyno_core::interval::Counters::default(),
         printed: None,
         errors_seen: 0,
         percentiles: Vec::new(),
-        max_ms: 1.0,
-        backlog: 0,
-        concurrency: 1,
+        max_ms: Some(1.0),
+        backlog: Some(0),
+        concurrency: Some(1),
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v9.sql"),
     include_str!("v10.sql"),
     include_str!("v11.sql"),
+    include_str!("v12.sql"),
 ];
 
 /// The statements of one step.

@@ -110,16 +110,17 @@ fn reading_brings_an_older_file_forward_too() {
     assert_eq!(version(&path), 2);
 }
 
-/// The view of stalls is made anew in files of every version, and finds what was recorded before.
+/// Stalls were not kept before version 12, and what was not known was 0.
 #[test]
-fn files_of_each_version_tell_their_stalls() {
+fn files_of_each_version_say_null_of_what_they_do_not_know() {
     for version_before in 1..MIGRATIONS.len() {
         let folder = TempDir::new().unwrap();
         let path = old_file(folder.path());
         let results = Results::open_with(&path, PATIENCE, &MIGRATIONS[..version_before]).unwrap();
-        // A run of fourteen seconds that was locked for eleven.
+        // A run of fourteen seconds, eleven of them without an event.
         let sql = "INSERT INTO interval SELECT 1, 99 + at_s, at_s, length_s, sessions,
-                   iif(at_s IN (1, 2, 14), 3000, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, '' ";
+                   iif(at_s IN (1, 2, 14), 3000, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                   iif(at_s IN (1, 2, 14), 2.5, 0), 0, 0, '{}' ";
         let columns = match version_before {
             1 => "",
             2 => ", 0",
@@ -131,19 +132,47 @@ fn files_of_each_version_tell_their_stalls() {
                        (WITH RECURSIVE each(at_s) AS
                             (SELECT 1 UNION ALL SELECT at_s + 1 FROM each WHERE at_s < 14)
                         SELECT at_s FROM each)";
-        let clear = "DELETE FROM interval; UPDATE run SET summary = NULL;";
+        let clear = "DELETE FROM interval; UPDATE run SET source = 'pgbench';
+                     INSERT INTO not_observed VALUES (1, 'counters.rows', ''), (1, 'errors', '');";
         results.connection.execute_batch(clear).unwrap();
         let insert = format!("{sql}{columns} {seconds}");
         results.connection.execute(&insert, []).unwrap();
         drop(results);
         let results = Results::open(&path).unwrap();
         assert_eq!(version(&path), SCHEMA_VERSION);
-        let sql = "SELECT from_s, to_s, level_events_per_s FROM where_did_it_stall";
-        let span: (f64, f64, f64) = results
-            .connection
-            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .unwrap();
-        assert_eq!(span, (2.0, 13.0, 3000.0), "from version {version_before}");
+        let count = |sql: &str| -> u32 {
+            let whole = format!("SELECT count(*) FROM {sql}");
+            results
+                .connection
+                .query_row(&whole, [], |row| row.get(0))
+                .unwrap()
+        };
+        let nulls = [
+            "backlog",
+            "concurrency",
+            "rows",
+            "bytes_in",
+            "errors",
+            "errors_seen",
+        ]
+        .map(|column| count(&format!("interval WHERE {column} IS NULL")));
+        assert_eq!(nulls, [14; 6], "from version {version_before}");
+        assert_eq!(count("interval WHERE max_ms IS NULL"), 11);
+        assert_eq!(
+            count("interval WHERE retries = 0 AND reads = 0 AND sessions = 1"),
+            14
+        );
+        assert_eq!(
+            count("run WHERE errors IS NULL AND queries_per_s IS NOT NULL"),
+            1
+        );
+        assert_eq!(count("where_did_it_stall"), 0);
+        let run = results.load(1, &Scope::summary()).unwrap();
+        let first = &run.intervals[0];
+        assert_eq!(
+            (first.max_ms, first.backlog, first.counters.rows),
+            (Some(2.5), None, 0)
+        );
     }
 }
 

@@ -1,7 +1,8 @@
 //! A whole run at once, recorded elsewhere.
 
 use dyno_core::finding::Waiver;
-use dyno_core::record::{LOG_DIGEST, Operation, RunRecord};
+use dyno_core::record::{LOG_DIGEST, NotObserved, Operation, RunRecord};
+use dyno_core::unknown::{self, Of};
 
 use super::judge::write_judgement;
 use super::remove::delete;
@@ -46,6 +47,7 @@ impl Results {
             let id = insert_run(connection, &run.head, run.state, &Process::default())?;
             draft.write(connection, id)?;
             ending.write(connection, id, &mut draft)?;
+            forget_unknown(connection, id, &run.not_observed)?;
             write_judgement(connection, id, &run.findings, run.verdict, &waivers(run))?;
             Ok(Some(id))
         })?;
@@ -87,6 +89,27 @@ impl Results {
         };
         found().map_err(|error| self.at("look for a run in").sqlite(error))
     }
+}
+
+/// Puts NULL in place of the zeros of counters that the log does not hold.
+fn forget_unknown(
+    connection: &rusqlite::Connection,
+    id: i64,
+    gaps: &[NotObserved],
+) -> rusqlite::Result<()> {
+    let unknown = unknown::counters(gaps, Of::Intervals);
+    if !unknown.is_empty() {
+        let columns = unknown.join(" = NULL, ");
+        let sql = format!("UPDATE interval SET {columns} = NULL WHERE run_id = ?1");
+        connection.execute(&sql, [id])?;
+    }
+    let unknown = unknown::counters(gaps, Of::Run);
+    let sums = [("errors_seen", "errors"), ("reads", "queries_per_s")];
+    for (_, column) in sums.iter().filter(|(name, _)| unknown.contains(name)) {
+        let sql = format!("UPDATE run SET {column} = NULL WHERE id = ?1");
+        connection.execute(&sql, [id])?;
+    }
+    Ok(())
 }
 
 /// Whether a run that stays has this name.

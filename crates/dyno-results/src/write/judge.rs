@@ -120,8 +120,8 @@ pub(super) fn write_judgement(
         connection
             .prepare_cached(
                 "INSERT INTO finding (run_id, number, check_name, check_no, outcome, evidence,
-                     rule, numbers, advice, waived, causes, durability)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                     rule, numbers, advice, waived, causes, durability, stalls)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             )?
             .execute(params![
                 id,
@@ -136,6 +136,7 @@ pub(super) fn write_judgement(
                 finding.waived,
                 json(&finding.causes)?,
                 finding.durability.as_ref().map(json).transpose()?,
+                finding.stalls.as_ref().map(json).transpose()?,
             ])?;
     }
     for waiver in waivers {

@@ -215,7 +215,7 @@ fn write_interval(
         interval.sessions,
         whole(interval.errors_seen),
         interval.max_ms,
-        whole(interval.backlog),
+        interval.backlog.map(whole),
         interval.concurrency,
         percentiles(&interval.percentiles)?,
         interval.states.map(|states| states.working),

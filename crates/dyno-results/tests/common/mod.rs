@@ -6,7 +6,9 @@
 pub mod day;
 
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{Cause, Durability, DurabilityClass, Finding, Number, Outcome, Verdict};
+use dyno_core::finding::{
+    Cause, Durability, DurabilityClass, Finding, Number, Outcome, Stall, Verdict,
+};
 use dyno_core::interval::{Counters, ErrorCount, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::{Cost, Profile, RunHead, Source};
@@ -92,7 +94,7 @@ pub fn interval(number: u32) -> IntervalSummary {
     IntervalSummary {
         at_s: f64::from(number),
         length_s: 1.0,
-        sessions: 14,
+        sessions: Some(14),
         states: Some(SessionStates {
             working: 9,
             waiting: 4,
@@ -131,9 +133,9 @@ pub fn interval(number: u32) -> IntervalSummary {
                 value_ms: None,
             },
         ],
-        max_ms: 17.5,
-        backlog: 0,
-        concurrency: 16,
+        max_ms: Some(17.5),
+        backlog: Some(0),
+        concurrency: Some(16),
     }
 }
 
@@ -222,6 +224,12 @@ pub fn finding(check: &str, outcome: Outcome) -> Finding {
             class: DurabilityClass::Process,
             because: vec!["synchronous_commit = off".to_owned()],
         }),
+        stalls: Some(vec![Stall {
+            from_s: 54.0,
+            to_s: 54.75,
+            events_per_s: 0.0,
+            level_per_s: 500.0,
+        }]),
     }
 }
 

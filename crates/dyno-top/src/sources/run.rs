@@ -156,9 +156,9 @@ impl Open {
             ("reconnects_per_s", per_s(last.counters.reconnects)),
             ("bytes_in_per_s", per_s(last.counters.bytes_in)),
             ("bytes_out_per_s", per_s(last.counters.bytes_out)),
-            ("sessions", whole(last.sessions.into())),
-            ("backlog", whole(last.backlog)),
-            ("max_ms", fraction(last.max_ms)),
+            ("sessions", last.sessions.and_then(|one| whole(one.into()))),
+            ("backlog", last.backlog.and_then(whole)),
+            ("max_ms", last.max_ms.and_then(fraction)),
             (
                 "working",
                 last.states.map(|states| states.working.to_string()),
@@ -251,10 +251,10 @@ impl Open {
                 percentile(50.0),
                 percentile(95.0),
                 percentile(99.0),
-                fraction(interval.max_ms),
+                interval.max_ms.and_then(fraction),
                 Some(interval.errors_seen.to_string()),
-                Some(interval.sessions.to_string()),
-                Some(interval.backlog.to_string()),
+                interval.sessions.map(|sessions| sessions.to_string()),
+                interval.backlog.map(|backlog| backlog.to_string()),
             ]
         });
         let names = [

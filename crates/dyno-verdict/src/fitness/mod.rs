@@ -85,6 +85,7 @@ impl Rule {
             waived: None,
             causes: Vec::new(),
             durability: None,
+            stalls: None,
         }
     }
 

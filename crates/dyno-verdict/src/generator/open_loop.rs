@@ -7,7 +7,7 @@ use dyno_core::summary::{LatencySummary, OpenLoopSummary};
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
-use crate::view::View;
+use crate::view::{Bin, View};
 
 pub(super) const SCHEDULE_LAG: Check = Check {
     number: 3,
@@ -310,7 +310,8 @@ fn waiting(open: &OpenLoopSummary) -> String {
 /// By how many events the backlog's last third is longer than its first, if it is in between in
 /// the middle: a queue that a short stall left behind and that is served again is no growth.
 fn backlog_growth(view: &View) -> Option<f64> {
-    let backlog: Vec<f64> = view.bins.iter().map(|bin| bin.backlog as f64).collect();
+    let waiting = |bin: &Bin| bin.backlog.map(|backlog| backlog as f64);
+    let backlog: Vec<f64> = view.bins.iter().map(waiting).collect::<Option<_>>()?;
     let third = backlog.len() / 3;
     if third == 0 {
         return None;
@@ -344,7 +345,9 @@ fn arrivals(view: &View) -> Made {
             "Events with errors are begun again, so that ends do not tell of arrivals.",
         );
     }
-    let counts = arrivals_per_bin(view);
+    let Some(counts) = arrivals_per_bin(view) else {
+        return Made::not_checked("How many events were waiting or under way is not known.");
+    };
     let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
     if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
         return Made::not_checked(format!(
@@ -365,20 +368,18 @@ fn arrivals(view: &View) -> Made {
 }
 
 /// Arrivals of each bin but the first: what ended, and how much more was waiting or under way at
-/// its end than at its beginning. Bins of unusual length are left out, for a count must mean the
-/// same everywhere.
-fn arrivals_per_bin(view: &View) -> Vec<u64> {
+/// its end than at its beginning; nothing where that is not known. Bins of unusual length are left
+/// out, for a count must mean the same everywhere.
+fn arrivals_per_bin(view: &View) -> Option<Vec<u64>> {
     let lengths: Vec<f64> = view.bins.iter().map(|bin| bin.length_s).collect();
     let usual = dyno_stats::median(&lengths).unwrap_or(1.0);
     view.bins
         .windows(2)
         .filter(|pair| (pair[1].length_s / usual - 1.0).abs() < 0.02)
         .map(|pair| {
-            let inside =
-                |bin: &crate::view::Bin| bin.backlog.saturating_add(bin.concurrency.into());
-            (pair[1].counters.events)
-                .saturating_add(inside(&pair[1]))
-                .saturating_sub(inside(&pair[0]))
+            let inside = |bin: &Bin| Some(bin.backlog?.saturating_add(u64::from(bin.concurrency?)));
+            let sum = (pair[1].counters.events).saturating_add(inside(&pair[1])?);
+            Some(sum.saturating_sub(inside(&pair[0])?))
         })
         .collect()
 }

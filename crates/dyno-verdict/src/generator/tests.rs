@@ -147,13 +147,13 @@ fn what_is_offered_is_achieved() {
     assert_eq!(of(&run, "unserved").0, NotChecked);
     let mut growing = open_loop(30, 500.0, 4);
     for (second, interval) in growing.intervals.iter_mut().enumerate() {
-        interval.backlog = 10 * second as u64;
+        interval.backlog = Some(10 * second as u64);
     }
     assert_eq!(of(&growing, "offered-rate").0, Doubt);
     // A stall's queue that is served again is no overload.
     let mut stalled = open_loop(30, 500.0, 4);
     for second in 12..15 {
-        stalled.intervals[second].backlog = 900;
+        stalled.intervals[second].backlog = Some(900);
     }
     assert_eq!(of(&stalled, "offered-rate").0, Pass);
     expect("offered-rate", NotChecked, |_| {});
@@ -190,7 +190,7 @@ fn arrivals_follow_the_declared_law() {
     let mut queued = open_loop(30, 500.0, 2);
     let moved = queued.intervals[10].counters.events;
     queued.intervals[10].counters.events = 0;
-    queued.intervals[10].backlog = moved;
+    queued.intervals[10].backlog = Some(moved);
     queued.intervals[11].counters.events += moved;
     assert_eq!(of(&queued, "arrivals").0, Pass);
     assert_eq!(of(&open_loop(5, 500.0, 1), "arrivals").0, NotChecked);

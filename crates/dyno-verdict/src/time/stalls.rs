@@ -169,6 +169,7 @@ fn stalls(view: &View) -> Made {
         advice(&named),
     )
     .naming(named)
+    .stalled(found.list(&view.bins))
     .with("stalls", found.spans.len() as f64, "count")
     .with("stalled", stalled, "s")
     .with("longest", longest, "s")
@@ -200,6 +201,7 @@ fn none_found(view: &View, found: &Stalls) -> Made {
         text::plain(SHARE.value),
         text::rate(found.level_per_s)
     ))
+    .stalled(Vec::new())
     .with("stalled", 0.0, "s")
     .with("level", found.level_per_s, "per second")
 }

@@ -232,14 +232,14 @@ fn beginning(view: &View, found: &Beginning) -> Made {
 
 /// Sessions that start within the measurement make a ramp of their own.
 fn still_starting(view: &View) -> Option<Made> {
-    let most = view.bins.iter().map(|bin| bin.sessions).max()?;
+    let most = view.bins.iter().filter_map(|bin| bin.sessions).max()?;
     let fifth = (view.bins.len() / 5).max(1);
     // A worker that has no CPU may miss a later interval: that is no start.
     let missing = view.bins[..fifth]
         .iter()
-        .take_while(|bin| bin.sessions < most)
+        .take_while(|bin| bin.sessions.is_some_and(|sessions| sessions < most))
         .count();
-    let first = view.bins.first()?.sessions;
+    let first = view.bins.first()?.sessions?;
     // The sessions of an imported log are not counted second by second.
     (missing > 0 && !view.imported()).then(|| {
         Made::doubt(

@@ -47,12 +47,12 @@ fn a_warm_up_that_is_too_short_shows() {
 
 #[test]
 fn sessions_that_still_start_are_a_ramp() {
-    let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = 9);
+    let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = Some(9));
     assert!(ramp.evidence.contains("9 ran"), "{}", ramp.evidence);
     // One that a busy host kept from telling for a second is not.
-    expect("warm-up", Pass, |run| run.intervals[1].sessions = 3);
+    expect("warm-up", Pass, |run| run.intervals[1].sessions = Some(3));
     // Sessions that end early at the end are not.
-    expect("warm-up", Pass, |run| run.intervals[29].sessions = 3);
+    expect("warm-up", Pass, |run| run.intervals[29].sessions = Some(3));
 }
 
 #[test]

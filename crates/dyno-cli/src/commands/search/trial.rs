@@ -366,6 +366,7 @@ mod tests {
             waived: None,
             causes: Vec::new(),
             durability: None,
+            stalls: None,
         };
         let of = |check, outcome| clients_fault(&[finding(check, outcome)]);
         assert_eq!(

@@ -177,7 +177,7 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
     IntervalSummary {
         at_s,
         length_s: 1.0,
-        sessions: 64,
+        sessions: Some(64),
         states: None,
         counters: Counters {
             events,
@@ -198,9 +198,9 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
             percentile(99.0, 41.0),
             percentile(99.9, 88.0),
         ],
-        max_ms: 140.0 * slow,
-        backlog: if shape.open { (slow * 3.0) as u64 } else { 0 },
-        concurrency: 60,
+        max_ms: Some(140.0 * slow),
+        backlog: Some(if shape.open { (slow * 3.0) as u64 } else { 0 }),
+        concurrency: Some(60),
     }
 }
 

@@ -343,6 +343,7 @@ fn finding(
         waived: None,
         causes: Vec::new(),
         durability: None,
+        stalls: None,
     }
 }
 

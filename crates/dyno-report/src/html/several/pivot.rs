@@ -108,7 +108,7 @@ fn cell(page: &mut Page, table: &Pivot, at: usize, views: &[View<'_>]) {
     let mut stalls = Some((0, 0.0));
     for view in &runs {
         let own = view.stalls.as_ref().ok();
-        let own = own.map(|found| (found.spans.len(), found.stalled_s()));
+        let own = own.map(|found| (found.stalls.len(), found.stalled_s()));
         stalls = stalls.zip(own).map(|(a, b)| (a.0 + b.0, a.1 + b.1));
     }
     match stalls {

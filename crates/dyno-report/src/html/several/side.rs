@@ -114,7 +114,7 @@ impl Side<'_, '_> {
         let mut sum = (0, 0.0);
         for view in &self.views {
             let found = view.stalls.as_ref().ok()?;
-            sum = (sum.0 + found.spans.len(), sum.1 + found.stalled_s());
+            sum = (sum.0 + found.stalls.len(), sum.1 + found.stalled_s());
         }
         Some(sum)
     }

@@ -1,0 +1,94 @@
+//! The stalls of a run as its verdict found and kept them: what reports, comparisons and tables
+//! show, and what the view `where_did_it_stall` of the results file reads.
+
+use dyno_core::finding::Stall;
+use dyno_core::record::RunRecord;
+
+use super::{Shortest, Stalls, TooLittle, of_bins};
+use crate::bins::{self, Bin, ROOM_S};
+
+/// The stalls of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// In the order of time.
+    pub stalls: Vec<Stall>,
+    /// The length of the measurement's whole seconds.
+    measured_s: f64,
+}
+
+impl Told {
+    /// How long all of them lasted together.
+    pub fn stalled_s(&self) -> f64 {
+        // The sum of nothing is -0.0.
+        let lengths = self.stalls.iter().map(Stall::length_s);
+        lengths.fold(0.0, |a, b| a + b)
+    }
+
+    /// How long the longest lasted, 0 without any.
+    pub fn longest_s(&self) -> f64 {
+        self.stalls.iter().map(Stall::length_s).fold(0.0, f64::max)
+    }
+
+    /// The share of the time, 0 to 1; `None` where the record holds no whole second.
+    pub fn share(&self) -> Option<f64> {
+        let known = self.measured_s > 0.0;
+        known.then(|| (self.stalled_s() / self.measured_s).min(1.0))
+    }
+}
+
+/// The stalls that the run's verdict kept; of a run without them, those that its record shows.
+///
+/// # Errors
+/// [`TooLittle`] where there are none kept, and the record does not show them.
+pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
+    let bins = bins::of(run);
+    let measured_s = bins.iter().map(|bin| bin.length_s).sum();
+    let kept = run.findings.iter().find_map(|one| one.stalls.as_ref());
+    let stalls = match kept {
+        Some(kept) => kept.clone(),
+        None => {
+            let bins = levelled(run, bins);
+            of_bins(&bins, &run.events, Shortest::of(run))?.list(&bins)
+        }
+    };
+    Ok(Told { stalls, measured_s })
+}
+
+impl Stalls {
+    /// As the verdict keeps them. In a silence nothing ended; of seconds it is known what did.
+    pub fn list(&self, bins: &[Bin]) -> Vec<Stall> {
+        let stall = |span: &super::Span| {
+            let within =
+                |bin: &&Bin| bin.from_s() >= span.from_s - ROOM_S && bin.at_s <= span.to_s + ROOM_S;
+            let (mut events, mut length_s) = (0.0, 0.0);
+            for bin in bins.iter().filter(within) {
+                events += bin.events;
+                length_s += bin.length_s;
+            }
+            let silent = self.silences.contains(span) || length_s <= 0.0;
+            Stall {
+                from_s: span.from_s,
+                to_s: span.to_s,
+                events_per_s: if silent { 0.0 } else { events / length_s },
+                level_per_s: self.level_per_s,
+            }
+        };
+        self.spans.iter().map(stall).collect()
+    }
+}
+
+/// The whole seconds of a scheduled load as they would have been at its mean level, without those
+/// in which nothing was asked for; others as they are.
+fn levelled(run: &RunRecord, bins: Vec<Bin>) -> Vec<Bin> {
+    let drive = run.head.drive.as_ref();
+    let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {
+        return bins;
+    };
+    let mean = schedule.mean();
+    let at_mean = |mut bin: Bin| {
+        let level = schedule.mean_within(bin.from_s(), bin.at_s);
+        bin.events *= mean / level;
+        (level > 0.0).then_some(bin)
+    };
+    bins.into_iter().filter_map(at_mean).collect()
+}
