@@ -45,7 +45,7 @@ pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
         .filter_map(|word| own_option(word, draft))
         .collect();
     WorkloadSummary {
-        name: name.unwrap_or_else(|| "unknown".to_owned()),
+        name: name.unwrap_or_default(),
         command: "run".to_owned(),
         changed: options.iter().map(|(name, _)| name.clone()).collect(),
         options,
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_not_said_is_not_invented() {
         let bare = Draft::default();
-        assert_eq!(workload(&bare).name, "unknown");
+        assert_eq!(workload(&bare).known(), None);
         assert_eq!(target(&bare.argv).url, "");
         assert_eq!(rand(&bare), None);
         let local = draft("sysbench x --db-driver=pgsql --pgsql-db=a run", "1.1.0");

@@ -104,7 +104,10 @@ pub(crate) fn named(workload: &str, digest: &str) -> String {
             '-'
         }
     };
-    let workload: String = workload.chars().map(plain).take(40).collect();
+    let workload: String = match workload {
+        "" => "unknown".to_owned(),
+        workload => workload.chars().map(plain).take(40).collect(),
+    };
     let digest: String = digest.chars().take(8).collect();
     format!("imported-{workload}-{digest}")
 }

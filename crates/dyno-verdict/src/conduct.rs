@@ -452,7 +452,7 @@ fn provenance(view: &View) -> Made {
         true => Made::pass(format!(
             "Made by {}; script {} with the hash {}; seed {seed}.",
             head.tool,
-            head.workload.name,
+            head.workload.shown(),
             head.script_sha256.get(..12).unwrap_or(&head.script_sha256)
         )),
         false => Made::doubt(

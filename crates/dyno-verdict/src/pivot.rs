@@ -16,7 +16,7 @@ pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
     let own = run.head.factors.get(factor).cloned();
     let summary = run.summary.as_ref();
     own.or_else(|| match factor {
-        "workload" => Some(run.head.workload.name.clone()),
+        "workload" => run.head.workload.known().map(str::to_owned),
         "server" => {
             let target = summary.map_or(&run.head.target, |summary| &summary.target);
             let (product, version) = (&target.product, &target.version);

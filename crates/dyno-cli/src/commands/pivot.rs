@@ -67,10 +67,26 @@ pub fn main(args: &[String]) -> Result<u8> {
     let level = |line: &RunLine, factor: &str| line.level(factor);
     let layout = Layout::of(&lines, level, rows, parsed.value("columns"))
         .map_err(|factor| unknown(&lines, &factor))?;
+    if [rows, parsed.value("columns").unwrap_or(rows)].contains(&"workload") {
+        note_nameless(&lines);
+    }
     let base = base(&layout, parsed.value("base"))?;
     let table = table(&parsed, (&results, &lines), layout, base, (figure, &metric))?;
     write(&parsed, &table)?;
     Ok(STATUS_DONE)
+}
+
+/// Tells of runs that are left out because nobody named their workload.
+fn note_nameless(lines: &[RunLine]) {
+    let nameless = lines.iter().filter(|line| line.workload.is_none());
+    let numbers: Vec<String> = nameless.map(|line| line.id.to_string()).collect();
+    if !numbers.is_empty() {
+        console::note(&format!(
+            "left out: the workload of run {} is not known; import the log again and name it \
+             (--workload NAME --replace)",
+            numbers.join(", ")
+        ));
+    }
 }
 
 /// The name of `compare`'s metric that the user calls so.

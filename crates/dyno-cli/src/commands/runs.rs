@@ -135,7 +135,7 @@ pub fn row(line: &RunLine) -> RunRow {
             || "not known".to_owned(),
             |started| civil(started, "%Y-%m-%d %H:%M"),
         ),
-        workload: line.workload.clone(),
+        workload: line.workload.clone().unwrap_or_else(|| "–".to_owned()),
         server: format!("{} {}", line.product, short(&line.server_version))
             .trim()
             .to_owned(),

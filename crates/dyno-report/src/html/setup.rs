@@ -66,7 +66,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
     fact(
         page,
         "Workload",
-        &format!("{} {}", head.workload.name, head.workload.command),
+        &format!("{} {}", head.workload.shown(), head.workload.command),
     );
     let script = if head.script_sha256.is_empty() {
         "not on record"

@@ -24,8 +24,8 @@ const ENDPOINTS_MAX: usize = 16;
 /// The workload, and what of it if that is not its run.
 pub(super) fn named(run: &RunSummary) -> String {
     match run.workload.command.as_str() {
-        "run" | "" => run.workload.name.clone(),
-        other => format!("{} {other}", run.workload.name),
+        "run" | "" => run.workload.shown().to_owned(),
+        other => format!("{} {other}", run.workload.shown()),
     }
 }
 

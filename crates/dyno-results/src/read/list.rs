@@ -114,8 +114,8 @@ pub struct RunLine {
     /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
     /// `None` where an imported log does not tell.
     pub started_unix_s: Option<f64>,
-    /// The workload, as typed.
-    pub workload: String,
+    /// The workload, as typed; `None` where an imported log does not tell it.
+    pub workload: Option<String>,
     /// The command, e.g. `run`.
     pub command: String,
     /// The target's URL.
@@ -152,7 +152,7 @@ impl RunLine {
     pub fn level(&self, factor: &str) -> Option<String> {
         let own = self.factors.get(factor).cloned();
         own.or_else(|| match factor {
-            "workload" => Some(self.workload.clone()),
+            "workload" => self.workload.clone(),
             "server" => {
                 let (product, version) = (&self.product, &self.server_version);
                 Some(format!("{product} {version}").trim().to_owned())
@@ -357,7 +357,9 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
         checks_waived: row.get::<_, u32>(25)? as usize,
         source: of_word(row.get(4)?, 4)?,
         started_unix_s: row.get(5)?,
-        workload: row.get(6)?,
+        workload: row
+            .get::<_, Option<String>>(6)?
+            .filter(|name| !name.is_empty()),
         command: row.get(7)?,
         target: row.get(8)?,
         product: row.get(9)?,

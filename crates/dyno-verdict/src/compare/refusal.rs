@@ -66,6 +66,20 @@ pub enum CompareError {
         /// Its workload.
         other_workload: String,
     },
+    /// A workload that a log does not tell.
+    #[error(
+        "cannot compare {one} with {other}: the workload of {unknown} is not known, so that it may \
+         be another; import the log again and name it (--workload NAME --replace), or insist on it \
+         (--force) if their events mean the same to you"
+    )]
+    UnknownWorkload {
+        /// A run.
+        one: String,
+        /// Another run.
+        other: String,
+        /// The one whose workload is not known.
+        unknown: String,
+    },
     /// Other operations of the same workload.
     #[error(
         "cannot compare {one} with {other}: the operations that were timed are {one_operations} \
@@ -185,6 +199,15 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
     }
     if options.other_workload {
         return Ok(());
+    }
+    // Two workloads that nobody named need not be the same.
+    let nameless = |view: &&View| view.run.head.workload.known().is_none();
+    if let Some(unknown) = [one, other].into_iter().find(nameless) {
+        return Err(CompareError::UnknownWorkload {
+            one: names.0,
+            other: names.1,
+            unknown: name(unknown),
+        });
     }
     let workload = |view: &View| base_name(&view.run.head.workload.name);
     if workload(one) != workload(other) {

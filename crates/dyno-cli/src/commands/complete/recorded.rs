@@ -28,7 +28,8 @@ fn of_lines(lines: &[RunLine], current: &str) -> Answer {
         let started = line.started_unix_s;
         let when = started.map_or_else(String::new, |at| civil(at, "%Y-%m-%d %H:%M "));
         let server = format!("{} {}", line.product, line.note);
-        let meaning = format!("{when}{} {}", line.workload, server.trim());
+        let workload = line.workload.as_deref().unwrap_or_default();
+        let meaning = format!("{when}{workload} {}", server.trim());
         candidates.push((line.id.to_string(), meaning.clone()));
         // Names are long: they are told to who has begun one.
         if current.len() > 1 {

@@ -1,8 +1,9 @@
 //! Comparisons of imported logs.
 
 use dyno_core::plan::{RandKind, RandPlan};
+use dyno_core::record::{RunRecord, Source};
 
-use crate::compare::{CompareOptions, compare};
+use crate::compare::{CompareError, CompareOptions, compare};
 use crate::samples;
 
 #[test]
@@ -38,4 +39,37 @@ fn what_logs_tell_of_keys_is_a_difference() {
         error.to_string().contains("key distribution (special"),
         "{error}"
     );
+}
+
+#[test]
+fn two_workloads_that_nobody_named_are_not_the_same() {
+    let nameless = |name: &str, seed: u64| {
+        let mut run = samples::closed(
+            &samples::noisy(30, 1000.0, 0.03, seed),
+            samples::Product::Mysql,
+        );
+        run.head.name = name.to_owned();
+        run.head.source = Source::Sysbench;
+        run.head.workload.name.clear();
+        run
+    };
+    let (base, mut new) = (nameless("base", 1), nameless("new", 2));
+    let told = |base: &RunRecord, new: &RunRecord| {
+        let refused = compare(&[base], &[new], &CompareOptions::default()).unwrap_err();
+        let CompareError::UnknownWorkload { unknown, .. } = refused.clone() else {
+            panic!("{refused}")
+        };
+        assert!(refused.to_string().contains("--workload"), "{refused}");
+        unknown
+    };
+    assert_eq!(told(&base, &new), "base");
+    new.head.workload.name = "orders".to_owned();
+    assert_eq!(told(&base, &new), "base");
+    assert_eq!(told(&new, &base), "base");
+    assert_eq!(crate::level(&base, "workload"), None);
+    let insisted = CompareOptions {
+        other_workload: true,
+        ..CompareOptions::default()
+    };
+    assert!(compare(&[&base], &[&new], &insisted).is_ok());
 }
