@@ -55,9 +55,9 @@ function withUnit(value, unit) {
 function onAxis(value, unit) {
   if (unit === 'count' || unit === 'count/s' || unit === 'ratio' || unit === 'cores') {
     const size = Math.abs(value);
-    if (size >= 1e9) return `${trim((value / 1e9).toFixed(1))} G`;
-    if (size >= 1e6) return `${trim((value / 1e6).toFixed(1))} M`;
-    if (size >= 1e4) return `${trim((value / 1e3).toFixed(1))} k`;
+    if (size >= 1e9) return `${trim((value / 1e9).toFixed(2))} G`;
+    if (size >= 1e6) return `${trim((value / 1e6).toFixed(2))} M`;
+    if (size >= 1e3) return `${trim((value / 1e3).toFixed(2))} k`;
     return significant(value);
   }
   return withUnit(value, unit).replace(/\/s$/, '');

@@ -364,12 +364,11 @@ pub(super) fn shown(value: Option<f64>) -> String {
         None => "–".to_owned(),
         Some(value) => {
             let size = value.abs();
-            let decimals = if size >= 100.0 {
-                0
-            } else if size >= 1.0 {
-                2
-            } else {
-                4
+            let decimals = match size {
+                _ if size == 0.0 || size >= 100.0 => 0,
+                _ if size >= 1.0 => 2,
+                _ if size >= 0.0001 => 4,
+                _ => return format!("{value:.1e}"),
             };
             human_number(value, decimals)
         }
