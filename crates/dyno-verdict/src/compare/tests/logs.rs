@@ -62,10 +62,10 @@ fn two_workloads_that_nobody_named_are_not_the_same() {
         assert!(refused.to_string().contains("--workload"), "{refused}");
         unknown
     };
-    assert_eq!(told(&base, &new), "base");
+    assert!(told(&base, &new).contains("base"));
     new.head.workload.name = "orders".to_owned();
-    assert_eq!(told(&base, &new), "base");
-    assert_eq!(told(&new, &base), "base");
+    assert!(told(&base, &new).contains("base"));
+    assert!(told(&new, &base).contains("base"));
     assert_eq!(crate::level(&base, "workload"), None);
     let insisted = CompareOptions {
         other_workload: true,
