@@ -16,6 +16,14 @@ CREATE TABLE IF NOT EXISTS sbtest%d (
    con:disconnect()
 end
 
+function tables_made()
+   local made = {}
+   for t = 1, sysbench.opt.threads do
+      made[t] = {"sbtest" .. t, "id k", may_exist = true}
+   end
+   return made
+end
+
 cursize = 0 -- The last id of this session.
 
 function thread_init()

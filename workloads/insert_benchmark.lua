@@ -458,17 +458,26 @@ local function prepare()
    con:disconnect()
 end
 
+-- The last table that there may be, however many clients there were.
+local function last_table(con)
+   for number = sysbench.opt.threads, math.huge do
+      if not pcall(con.query, con, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number + 1)) then
+         return number
+      end
+   end
+end
+
 function cleanup()
    rest.recover()
    local con = sysbench.sql.driver():connect()
-   local number = 1
-   -- However many clients there were.
-   while number <= sysbench.opt.threads
-      or pcall(con.query, con, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number)) do
+   for number = 1, last_table(con) do
       con:query(("DROP TABLE IF EXISTS pi%d"):format(number))
-      number = number + 1
    end
    con:disconnect()
+end
+
+function dyno.callbacks.tables_made()
+   return bench.tables_made(last_table)
 end
 
 sysbench.cmdline.commands = {

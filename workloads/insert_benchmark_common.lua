@@ -220,6 +220,22 @@ local function make_partitions_of_postgres(con, number)
    end
 end
 
+local COLUMNS = "transactionid {id}, dateandtime {date}, cashregisterid {int} NOT NULL, " ..
+   "customerid {int} NOT NULL, productid {int} NOT NULL, price {price} NOT NULL, data {text}(4000)"
+
+-- The clients' tables with their columns: for a cleanup up to the last one that there may be.
+function bench.tables_made(last_table)
+   local con, count, made = sysbench.sql.driver():connect(), bench.tables(), {}
+   if sysbench.cmdline.command == "cleanup" then
+      count = last_table(con)
+   end
+   con:disconnect()
+   for number = 1, count do
+      made[number] = {"pi" .. number, dyno.column_names(COLUMNS)}
+   end
+   return made
+end
+
 -- Makes a table.
 function bench.create(con, number)
    local family, opt = dyno.family(con), sysbench.opt
@@ -239,9 +255,7 @@ function bench.create(con, number)
       price = price[family],
       suffix = suffix,
    }
-   con:query(dyno.render(con, "CREATE TABLE pi{n} (transactionid {id}, dateandtime {date}, " ..
-      "cashregisterid {int} NOT NULL, customerid {int} NOT NULL, productid {int} NOT NULL, " ..
-      "price {price} NOT NULL, data {text}(4000)){suffix}", words))
+   con:query(dyno.render(con, ("CREATE TABLE pi{n} (%s){suffix}"):format(COLUMNS), words))
    if family == "postgres" then
       if opt.num_partitions > 0 then
          make_partitions_of_postgres(con, number)

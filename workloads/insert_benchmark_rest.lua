@@ -26,7 +26,7 @@ local function set_and_keep(con)
    local names = {}
    owner = bench.number(con, "SELECT CONNECTION_ID()")
    -- Tells others that somebody is at it.
-   con:query(("INSERT INTO %s VALUES (%d, '', '')"):format(KEPT, owner))
+   con:query(("INSERT INTO %s (session, name, old_value) VALUES (%d, '', '')"):format(KEPT, owner))
    con:query("COMMIT")
    for _, setting in ipairs(FLUSH) do
       local name, value = setting[1], setting[2]
@@ -34,7 +34,8 @@ local function set_and_keep(con)
       local known, old = pcall(bench.number, con, "SELECT @@GLOBAL.%s", name)
       -- Another run may have set it already, and will set it back.
       if known and old and old ~= value then
-         con:query(("INSERT INTO %s VALUES (%d, '%s', '%s')"):format(KEPT, owner, name, old))
+         con:query(("INSERT INTO %s (session, name, old_value) VALUES (%d, '%s', '%s')"):format(
+            KEPT, owner, name, old))
          con:query("COMMIT")
          con:query(("SET GLOBAL %s = %d"):format(name, value))
          names[#names + 1] = name

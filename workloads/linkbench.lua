@@ -70,6 +70,8 @@ function cleanup()
    con:disconnect()
 end
 
+dyno.callbacks.tables_made = graph.tables_made
+
 -- Up to so many nodes the ledger reads the tables in any case; above, they are left alone.
 local READ_WHOLE_MAX = 200000
 

@@ -225,6 +225,15 @@ function graph.create(con)
    end
 end
 
+-- The tables that prepare makes, with their columns.
+function graph.tables_made()
+   local made = {dyno.dataset.made("linkbench")}
+   for _, definition in ipairs(DEFINITIONS) do
+      made[#made + 1] = {definition[1], dyno.column_names(definition[2])}
+   end
+   return made
+end
+
 -- Keys and the index of lists, once the rows are loaded; and statistics.
 function graph.finish(con, sizes)
    local family = dyno.family(con)

@@ -120,6 +120,8 @@ function cleanup()
    connection:disconnect()
 end
 
+dyno.callbacks.tables_made = state.made
+
 -- Touching --------------------------------------------------------------------------------------
 
 -- The weights of the work, as a list for dyno.choice().

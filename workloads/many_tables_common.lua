@@ -227,6 +227,15 @@ templates = {
          "'{prefix}[0-9]*_t[0-9]*' AND " ..
          "CAST(SUBSTR(name, LENGTH(RTRIM(name, '0123456789')) + 1) AS INTEGER) > {tables}",
    },
+   -- What others have put into the workload's schemas.
+   others = {
+      mysql = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables " ..
+         "WHERE table_schema REGEXP '^{prefix}[0-9]+$' AND table_name NOT REGEXP '^t[0-9]+$' " ..
+         "LIMIT 1",
+      postgres = "SELECT nspname || '.' || relname FROM pg_class c JOIN pg_namespace n ON " ..
+         "n.oid = relnamespace WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname ~ " ..
+         "'^{prefix}[0-9]+$' AND relname !~ '^t[0-9]+$' LIMIT 1",
+   },
    -- Of the workload's schemas, which fit the pattern.
    all_schemas = {
       mysql = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name REGEXP " ..

@@ -10,6 +10,11 @@ local COLUMNS = "prefix VARCHAR(40) NOT NULL, asked_count BIGINT NOT NULL, schem
    "NOT NULL, table_count BIGINT NOT NULL, share BIGINT NOT NULL, present BIGINT NOT NULL, " ..
    "row_count BIGINT"
 
+-- The table of the settings; who made it owns the schemas that it names.
+function state.made()
+   return {{"many_tables_settings", dyno.column_names(COLUMNS)}}
+end
+
 -- Writes down what is going to be made. Fails where something of that name is there already.
 function state.create(con, sizes)
    many.must_have_tablespaces(con, sizes)
@@ -165,6 +170,12 @@ function state.drop_all(con)
       return
    end
    local family, made = dyno.family(con), state.read(con)
+   local other = made and templates.others[family] and con:query_row(dyno.render(con,
+      templates.others, {prefix = made.prefix}))
+   if other then
+      error(("%s is not this workload's, and dropping its schema would drop it: nothing was " ..
+         "dropped; move it or drop it yourself"):format(other), 0)
+   end
    for schema = 1, made and made.schemas or 0 do
       many.drop_schema(con, family, made, schema)
       if many.ends_tablespace(made, schema, made.schemas) then

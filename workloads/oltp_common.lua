@@ -463,6 +463,16 @@ function cleanup()
    con:disconnect()
 end
 
+local own_prepare, own_cleanup = cmd_prepare, cleanup
+-- Scripts that make or drop other tables say nothing here.
+function tables_made()
+   local are_own = create_table == own_create_table and cmd_prepare == own_prepare
+   local made = are_own and cleanup == own_cleanup and {}
+   for t = 1, made and sysbench.opt.tables or 0 do
+      made[t] = {"sbtest" .. t, "id k c pad"}
+   end
+   return made
+end
 sysbench.cmdline.commands = {
    prepare = {cmd_prepare, sysbench.cmdline.PARALLEL_COMMAND},
    warmup = {cmd_warmup, sysbench.cmdline.PARALLEL_COMMAND},

@@ -210,6 +210,27 @@ function cleanup()
    con:disconnect()
 end
 
+function dyno.callbacks.tables_made()
+   local made = {dyno.dataset.made("oltp_fair")}
+   local function add(name)
+      made[#made + 1] = {name, "id k c pad"}
+   end
+   if sysbench.cmdline.command ~= "cleanup" then
+      for number = 1, (size()) do
+         add("fair" .. number)
+      end
+      return made
+   end
+   local con = sysbench.sql.driver():connect()
+   local found = con:query(dyno.render(con, templates.tables[1]))
+   for _ = 1, found.nrows do
+      add(found:fetch_row()[1])
+   end
+   found:free()
+   con:disconnect()
+   return made
+end
+
 -- Fails unless a table is loaded to the end: each session loads its parts in order, and then come
 -- the indexes.
 local function must_be_loaded(con, number, rows)

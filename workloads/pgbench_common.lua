@@ -82,6 +82,7 @@ sysbench.cmdline.commands = {
    check = {check},
 }
 cleanup = bank.cleanup
+dyno.callbacks.tables_made = bank.tables_made
 
 -- The transactions ------------------------------------------------------------------------------
 

@@ -146,6 +146,16 @@ local function create(con)
    end
 end
 
+-- The tables that prepare makes, with their columns.
+function bank.tables_made()
+   local made = {dyno.dataset.made("pgbench")}
+   for _, definition in ipairs(tables) do
+      local columns = definition[2]:gsub("{history_key}", "history_id?, ")
+      made[#made + 1] = {definition[1], dyno.column_names(columns)}
+   end
+   return made
+end
+
 local function constrain(con)
    local family = dyno.family(con)
    if family == "postgres" then

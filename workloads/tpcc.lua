@@ -102,6 +102,14 @@ sysbench.cmdline.commands = {
    check = {check},
 }
 
+function dyno.callbacks.tables_made()
+   local made = {dyno.dataset.made("tpcc")}
+   for set = 1, tpcc.sizes().sets do
+      tpcc.add_made(made, set)
+   end
+   return made
+end
+
 function cleanup()
    local con = sysbench.sql.driver():connect()
    for set = 1, tpcc.sizes().sets do

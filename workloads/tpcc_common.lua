@@ -188,6 +188,14 @@ local function reference_name(set, number)
    return ("fk_%s_%d_%d"):format(tpcc.references[number][1], number, set)
 end
 
+-- Adds a set's tables with their columns to a list.
+function tpcc.add_made(made, set)
+   for _, definition in ipairs(tpcc.tables) do
+      local columns = definition[2]:gsub("{history_key}", "id?, ")
+      made[#made + 1] = {definition[1] .. set, dyno.column_names(columns)}
+   end
+end
+
 -- Indexes and foreign keys, once the rows are loaded.
 function tpcc.constrain(con, set)
    local fk = sysbench.opt.use_fk

@@ -28,7 +28,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 19] = [
+const FUNCTIONS: [&str; 20] = [
     "init",
     "done",
     "event",
@@ -48,6 +48,7 @@ const FUNCTIONS: [&str; 19] = [
     "roles",
     "phases",
     "phases_there",
+    "tables_made",
 ];
 
 impl Host {
@@ -194,6 +195,12 @@ pub(crate) enum OptionsError {
     Entry(String),
     #[error("option '{0}' has no description")]
     NoDescription(String),
+    #[error("option '{0}': the description must be text, not {1}")]
+    Description(String, &'static str),
+    #[error("option '{0}': the default must be a value, not {1}")]
+    Default(String, &'static str),
+    #[error("option '{0}': unknown type of argument: {1}")]
+    Type(String, String),
     #[error("{0}")]
     Other(String),
 }
@@ -212,10 +219,15 @@ impl OptionsError {
                 "wrong table structure in sysbench.cmdline.options".to_owned(),
             ),
             Self::NoDescription(name) => (137, format!("nil description for option {name}")),
+            Self::Description(_, kind) => {
+                (138, format!("cannot convert '{kind}' to 'const char *'"))
+            }
+            Self::Default(_, kind) => (151, format!("cannot convert '{kind}' to 'const char *'")),
+            Self::Type(_, number) => return format!("Unknown argument type: {number}"),
             Self::Other(words) => return words.clone(),
         };
         let detail = match self {
-            Self::Entry(_) => format!("\n{self}"),
+            Self::Entry(_) | Self::Description(..) | Self::Default(..) => format!("\n{self}"),
             _ => String::new(),
         };
         format!(
@@ -242,14 +254,35 @@ pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>
         let Value::Table(entry) = entry else {
             return Err(OptionsError::Entry(name));
         };
-        if matches!(entry.raw_get(1), Ok(Value::Nil)) {
-            return Err(OptionsError::NoDescription(name));
+        match entry.raw_get(1) {
+            Ok(Value::Nil) => return Err(OptionsError::NoDescription(name)),
+            Ok(Value::String(_)) | Err(_) => {}
+            Ok(other) => return Err(OptionsError::Description(name, ffi_name(&other))),
+        }
+        if let Ok(other @ (Value::Function(_) | Value::UserData(_) | Value::Thread(_))) =
+            entry.raw_get(2)
+        {
+            return Err(OptionsError::Default(name, ffi_name(&other)));
+        }
+        if let Ok(Some(number)) = entry.raw_get::<Option<f64>>(3)
+            && OptionKind::from_number(number as i64).is_none()
+        {
+            return Err(OptionsError::Type(name, number.to_string()));
         }
         let option = read_option(name, &entry);
         options.push(option.map_err(|error| OptionsError::Other(message(error)))?);
     }
     options.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Some(options))
+}
+
+/// The type of a value as LuaJIT's FFI names it.
+fn ffi_name(value: &Value) -> &'static str {
+    match value {
+        Value::Boolean(_) => "bool",
+        Value::Integer(_) => "number",
+        other => other.type_name(),
+    }
 }
 
 fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {

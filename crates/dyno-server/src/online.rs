@@ -69,16 +69,32 @@ impl Online {
         if settings.is_empty() {
             return Ok(Vec::new());
         }
-        let before = self.settings()?;
         let mut undo = Vec::new();
+        if let Err(error) = self.change(settings, &mut undo) {
+            for sql in undo {
+                self.run(&sql)?;
+            }
+            return Err(error);
+        }
+        Ok(undo)
+    }
+
+    /// Changes settings and adds the statements that put them as they were, also on an error.
+    fn change(&mut self, settings: &Settings, undo: &mut Vec<String>) -> Result<()> {
+        let before = self.settings()?;
+        let is_postgres = self.reached.family == Family::Postgres;
+        if is_postgres {
+            undo.push("SELECT pg_reload_conf()".to_owned());
+        }
         for (name, value) in settings.iter() {
             let Some(was) = before.get(name) else {
                 return failed(format!("the server has no setting {name} to change"));
             };
             match self.reached.family {
                 Family::Postgres => {
+                    let was = self.of_system(name)?;
                     self.run(&format!("ALTER SYSTEM SET {name} = {}", quoted(value)))?;
-                    undo.push(format!("ALTER SYSTEM RESET {name}"));
+                    undo.insert(0, put_back(name, was.as_deref()));
                 }
                 _ => {
                     self.run(&format!("SET GLOBAL {name} = {}", literal(value)))?;
@@ -86,9 +102,8 @@ impl Online {
                 }
             }
         }
-        if self.reached.family == Family::Postgres {
+        if is_postgres {
             self.run("SELECT pg_reload_conf()")?;
-            undo.push("SELECT pg_reload_conf()".to_owned());
             // A session sees the new values when its server process has read them.
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -100,7 +115,16 @@ impl Online {
                 wrong.name, wrong.asked, wrong.has
             ));
         }
-        Ok(undo)
+        Ok(())
+    }
+
+    /// What the user's own ALTER SYSTEM gave a setting of PostgreSQL.
+    fn of_system(&mut self, name: &str) -> Result<Option<String>> {
+        self.value(&format!(
+            "SELECT setting FROM pg_file_settings WHERE sourcefile LIKE \
+             '%/postgresql.auto.conf' AND lower(name) = lower({}) ORDER BY seqno DESC LIMIT 1",
+            quoted(name)
+        ))
     }
 
     /// The settings that the server lacks, each with the most similar one that it has.
@@ -129,6 +153,14 @@ impl Online {
     fn settings(&self) -> Result<BTreeMap<String, Reported>> {
         let told = settings_by_url(connect_to(&self.url))?;
         Ok(told.unwrap_or_default())
+    }
+}
+
+/// The statement that puts a setting of ALTER SYSTEM back.
+fn put_back(name: &str, was: Option<&str>) -> String {
+    match was {
+        Some(value) => format!("ALTER SYSTEM SET {name} = {}", quoted(value)),
+        None => format!("ALTER SYSTEM RESET {name}"),
     }
 }
 
@@ -180,6 +212,13 @@ mod tests {
             statements("UPDATE a SET b='x;y'; ;SELECT \"c;\" ;"),
             ["UPDATE a SET b='x;y'", "SELECT \"c;\""]
         );
+    }
+
+    #[test]
+    fn a_setting_of_alter_system_is_put_back() {
+        assert_eq!(put_back("work_mem", None), "ALTER SYSTEM RESET work_mem");
+        let text = "ALTER SYSTEM SET work_mem = '7MB'";
+        assert_eq!(put_back("work_mem", Some("7MB")), text);
     }
 
     #[test]

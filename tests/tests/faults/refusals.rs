@@ -86,6 +86,60 @@ fn tables_that_are_missing_or_there_already() {
 }
 
 #[test]
+fn tables_of_others_are_neither_dropped_nor_written_into() {
+    const MINE: &str = "(mine INT PRIMARY KEY, note VARCHAR(20))";
+    for kind in Kind::ALL {
+        for (workload, name) in [
+            ("oltp_read_write --tables 3 --table-size 10", "sbtest2"),
+            ("tpcc --shrink 60", "order_line1"),
+            ("tpcb", "pgbench_dataset"),
+            ("linkbench --maxid 301", "nodetable"),
+            ("oltp_fair --tables 2 --table-size 200", "fair2"),
+            ("insert_benchmark -c 2", "pi2"),
+            ("bulk_insert -c 2", "sbtest2"),
+            ("many_tables --schemas 1 --tables 1", "many_tables_settings"),
+        ] {
+            let database = Database::new(kind);
+            database.execute(&format!("CREATE TABLE {name} {MINE}"));
+            database.execute(&format!("INSERT INTO {name} VALUES (1, 'x')"));
+            for (command, nothing) in [("prepare", "made"), ("cleanup", "dropped")] {
+                let line = format!("{command} {workload} --target {}", url_of(&database));
+                let words = format!("Nothing was {nothing}");
+                refused(&line, 1, &[name, "is not the workload's", &words]);
+                assert_eq!(database.tables(), [name], "{line}");
+                let rows = database.query_one(&format!("SELECT note FROM {name}"));
+                assert_eq!(rows, "x", "{line}");
+            }
+        }
+        // A view, and a table that somebody has given a column.
+        let database = Database::new(kind);
+        let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
+        database.execute("CREATE VIEW sbtest1 AS SELECT 1 AS id, 2 AS k, 3 AS c, 4 AS pad");
+        refused(&line, 1, &["sbtest1", "it is no table"]);
+        database.execute("DROP VIEW sbtest1");
+        database.execute("CREATE TABLE sbtest1 (id INT, k INT, c INT, pad INT, mine INT)");
+        refused(&line, 1, &["sbtest1", "it has a column mine"]);
+    }
+}
+
+#[test]
+fn tables_of_another_schema_are_not_dropped() {
+    let database = Database::new(Kind::Postgres);
+    let name = &database.name;
+    database.execute("CREATE SCHEMA other");
+    database.execute("CREATE TABLE other.sbtest1 (id INT, k INT, c CHAR(120), pad CHAR(60))");
+    database.execute(&format!(
+        "ALTER DATABASE \"{name}\" SET search_path = public, other"
+    ));
+    let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
+    refused(&line, 1, &["sbtest1", "another schema than new tables"]);
+    assert_eq!(
+        database.query_one("SELECT count(*) FROM other.sbtest1"),
+        "0"
+    );
+}
+
+#[test]
 fn scripts_that_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {

@@ -66,6 +66,19 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
         has(&said, &[why, "Nothing was touched; --reload"]);
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
+    // Nor does --reload drop what is not the workload's.
+    let there = Connection::open(lab.path("u.db")).unwrap();
+    let mine = "ALTER TABLE sbtest1 ADD COLUMN mine INT";
+    there.execute(mine, []).unwrap();
+    for reload in ["", " --reload"] {
+        let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100{reload}");
+        let said = lab.dyno(&line).failure(2);
+        has(
+            &said,
+            &["it has a column mine", "Nothing was touched; rename"],
+        );
+        assert_eq!(rows(&lab), (100, true), "{line}");
+    }
     // An experiment may reload what it loaded itself.
     let line = format!("lab --vary table_size=50,100 {LINE}").replace("u.db", "new.db");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);

@@ -1,9 +1,10 @@
 //! What to try when a run fails.
 
+use anyhow::anyhow;
 use dyno_core::Target;
 use dyno_core::db::ErrorKind;
 
-use dyno_run::{Ready, RunError};
+use dyno_run::{Clash, Ready, RunError};
 
 /// The error with what to try on top of it, where that is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
@@ -26,6 +27,32 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
 /// What to try after a failure that is told in these words.
 pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     advice(ready.kind_behind(why)?, ready, workload)
+}
+
+/// Why a command that makes or drops tables stops before it does.
+pub fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &str) -> anyhow::Error {
+    let did = match command {
+        "prepare" => "made",
+        _ => "dropped",
+    };
+    match clash {
+        Clash::Exist(names) => {
+            let exist = match names.as_slice() {
+                [one] => format!("{one} already exists"),
+                [first, ..] => format!("{first} already exists, and {} more", names.len() - 1),
+                [] => String::new(),
+            };
+            let error = anyhow!("{exist}; nothing was {did}");
+            match advice(ErrorKind::TableExists, ready, workload) {
+                Some(advice) => error.context(advice),
+                None => error,
+            }
+        }
+        Clash::Foreign(why) => anyhow!(
+            "{why}. Nothing was {did}: rename it or drop it yourself, or name another database in \
+             --target"
+        ),
+    }
 }
 
 /// What to try. A missing table most often means that the workload was not prepared, one that is

@@ -12,7 +12,7 @@ use dyno_load::StopLevel;
 use dyno_script::{Description, Phase, ScriptOption};
 
 use super::drive::drive;
-use super::hints::with_hint;
+use super::hints::{self, with_hint};
 use super::host;
 use super::meant::{only_runs, options_help, workload_help};
 use super::measure::{Screen, measure};
@@ -349,6 +349,9 @@ impl<'a> Request<'a> {
         }
         if self.command == "run" {
             return Ok(None);
+        }
+        if let Some(clash) = dyno_run::clash(ready, self.command)? {
+            return Err(hints::of_clash(clash, self.command, ready, &self.workload));
         }
         loading::with_progress(ready, self.command, quiet)
             .map_err(|error| with_hint(error, ready, &self.workload))?;

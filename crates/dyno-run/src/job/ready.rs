@@ -13,7 +13,7 @@ use dyno_load::{
     Counted, Gate, Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel,
     StopSignal, ensure_descriptors,
 };
-use dyno_script::{Description, Host, LoadProgress, Phase, ScriptReport, Stat};
+use dyno_script::{Description, Host, LoadProgress, MadeTable, Phase, ScriptReport, Stat};
 
 use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
@@ -349,6 +349,22 @@ impl Ready {
         let told = main.act("its answer", |main| main.program().reported_phases());
         let told = told.and_then(|told| told).map_err(failed)?;
         Ok(Some(told))
+    }
+
+    /// The tables that the script's `prepare` makes and its `cleanup` drops, as its
+    /// `tables_made()` lists them; `None` where it does not say.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of tables.
+    pub fn tables_made(&mut self) -> Result<Option<Vec<MadeTable>>> {
+        let name = "tables_made";
+        if !self.description.functions.iter().any(|own| own == name) {
+            return Ok(None);
+        }
+        self.call(name)?;
+        let main = self.main().or_failed("there is no script")?;
+        let told = main.act("its answer", |main| main.program().tables_made());
+        told.and_then(|told| told).map_err(failed)
     }
 
     /// Has the script's `figures()`, if it has one, make its figures of what was measured, and

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dyno_core::db::{ErrorKind, Family};
 use dyno_drivers::control::Control;
 
+use super::made::{self, Standing};
 use super::rows;
 use crate::error::Result;
 use crate::job::Ready;
@@ -28,6 +29,8 @@ pub enum TablesThere {
     Unknown,
     /// Tables of different sizes, or only some of them: why they do not fit.
     Misfit(String),
+    /// A table of one of the workload's names that is somebody else's: which, and why.
+    Foreign(String),
 }
 
 /// Looks at the tables of a workload. Changes nothing.
@@ -38,6 +41,16 @@ pub fn tables_there(ready: &mut Ready, request: &RunRequest) -> Result<TablesThe
     let names = names(ready)?;
     if names.is_empty() {
         return Ok(TablesThere::None);
+    }
+    match made::standing(ready)? {
+        Some(Standing::Foreign(why)) => return Ok(TablesThere::Foreign(why)),
+        Some(Standing::Absent) => return Ok(TablesThere::None),
+        Some(Standing::Partial(there, missing)) => {
+            return Ok(TablesThere::Misfit(format!(
+                "{there} exists and {missing} does not"
+            )));
+        }
+        Some(Standing::Whole) | None => {}
     }
     if rows::knows(ready, request) {
         return Ok(sbtest(ready, request, &names));

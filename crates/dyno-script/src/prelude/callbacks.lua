@@ -4,7 +4,8 @@ local P = ...
 local setmetatable, ipairs, type, error = setmetatable, ipairs, type, error
 local rawget, rawset, tostring, next = rawget, rawset, tostring, next
 
-local CALLBACKS = { "roles", "phases", "phases_there", "ledger", "full_ledger", "figures" }
+local CALLBACKS = { "roles", "phases", "phases_there", "ledger", "full_ledger", "figures",
+  "tables_made" }
 local meta = {
   __newindex = function(callbacks, name, value)
     for _, known in ipairs(CALLBACKS) do

@@ -73,6 +73,16 @@ local function render(template, driver, own)
   error("dyno.render(): words that stand for themselves in: " .. template, 0)
 end
 
+-- The names of the columns that a text defines between the parentheses of CREATE TABLE, without
+-- keys: for tables_made().
+function dyno.column_names(definition)
+  local names = {}
+  for column in (definition:gsub("%b()", "") .. ","):gmatch("%s*([%w_]+%??)[^,]*,") do
+    names[#names + 1] = column
+  end
+  return table.concat(names, " ")
+end
+
 -- The text of a template for a connection's server, or for a family (`mysql`, `postgres`,
 -- `sqlite`). A template may be a table of texts by family. `own` holds words of the script's.
 function dyno.render(where, template, own)

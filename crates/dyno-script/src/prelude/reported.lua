@@ -112,6 +112,11 @@ local function table_of(call, name)
   return { table = name .. "_dataset" }
 end
 
+-- The table that keeps a dataset, as tables_made() lists it: `keep` replaces it.
+function dataset.made(name)
+  return { table_of("made", name).table, "name value place", may_exist = true }
+end
+
 -- Drops what is kept of a dataset.
 function dataset.forget(connection, name)
   connection:query(dyno.render(connection, "DROP TABLE IF EXISTS {table}",

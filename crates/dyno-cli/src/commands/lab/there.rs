@@ -1,6 +1,6 @@
 //! Tables on running servers: Dyno uses the user's tables and never drops them without permission.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
@@ -8,8 +8,9 @@ use dyno_core::redact;
 use dyno_lab::file::ResetData;
 use dyno_load::StopSignal;
 use dyno_run::TablesThere;
+use dyno_server::Online;
 
-use super::definition::{Lab, is_of_host};
+use super::definition::{self, Lab, is_of_host};
 use super::line;
 use crate::commands::{Within, run};
 use crate::settings::usage;
@@ -31,6 +32,9 @@ pub enum Mode {
 /// Tables do not fit, or would have to be dropped; nothing was touched.
 pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+    // Some workloads have a table for each session.
+    let cells = lab.trials.cells.iter();
+    let sessions = cells.filter_map(|cell| cell.effective.load.sessions).max();
     for cell in lab.trials.cells.iter().filter(|cell| !is_of_host(cell)) {
         let Some(url) = &cell.effective.server.url else {
             continue;
@@ -49,23 +53,61 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     );
     let mut modes = BTreeMap::new();
     for (url, lines) in lines {
+        let found = lines.iter().map(|line| tables(line, sessions));
+        let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
+        let of = redact::text(&url);
+        if let Some(why) = foreign(&found) {
+            return Err(usage(format!(
+                "{of}: {why}. Nothing was touched; rename it or drop it yourself, or name another \
+                 database"
+            )));
+        }
         let mode = match reload {
             true => Mode::Reload,
-            false => {
-                let found = lines.iter().map(|line| tables(line));
-                let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
-                mode(&found, resets).map_err(|why| {
-                    usage(format!(
-                        "{}: {why}. Nothing was touched; --reload drops the workload's tables \
-                         there and loads them again",
-                        redact::text(&url)
-                    ))
-                })?
-            }
+            false => mode(&found, resets).map_err(|why| {
+                usage(format!(
+                    "{of}: {why}. Nothing was touched; --reload drops the workload's tables there \
+                     and loads them again"
+                ))
+            })?,
         };
         modes.insert(url, mode);
     }
+    try_settings(lab, &modes)?;
     Ok(modes)
+}
+
+/// Why a table that has one of the workload's names must not be dropped.
+fn foreign(found: &[TablesThere]) -> Option<&str> {
+    found.iter().find_map(|one| match one {
+        TablesThere::Foreign(why) => Some(why.as_str()),
+        _ => None,
+    })
+}
+
+/// Changes the settings of each cell and puts them back, where tables are going to be loaded: what
+/// the server refuses, it refuses before that.
+fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
+    let mut tried = BTreeSet::new();
+    for cell in &lab.trials.cells {
+        let effective = &cell.effective;
+        let Some(url) = &effective.server.url else {
+            continue;
+        };
+        let loads = matches!(modes.get(url), Some(Mode::Load | Mode::Reload));
+        let set = definition::settings(&Default::default(), &effective.online)?;
+        if !loads || set.is_empty() || !tried.insert((url, format!("{set:?}"))) {
+            continue;
+        }
+        let mut online = Online::connect(url)?;
+        let undo = online
+            .set(&set)
+            .map_err(|why| anyhow!("before the first trial: {why}"))?;
+        for sql in undo {
+            online.run(&sql)?;
+        }
+    }
+    Ok(())
 }
 
 /// What Dyno may do, after looking for each data set of an experiment.
@@ -84,7 +126,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
             found.len()
         ));
     }
-    if let TablesThere::Misfit(why) = first {
+    if let TablesThere::Misfit(why) | TablesThere::Foreign(why) = first {
         return Err(format!("the tables there do not fit: {why}"));
     }
     if resets {
@@ -96,7 +138,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 }
 
 /// Which tables of a data set exist.
-fn tables(prepare: &[String]) -> Result<TablesThere> {
+fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
     let kept = Arc::new(Mutex::new(None));
     let within = Within {
         tables: Some(Arc::clone(&kept)),
@@ -105,6 +147,9 @@ fn tables(prepare: &[String]) -> Result<TablesThere> {
     let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
+    if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
+        line.push(format!("--sessions={sessions}"));
+    }
     run::run(line, "run", Some(&within)).context("before the first trial")?;
     let found = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     found.ok_or_else(|| anyhow!("the tables were not checked"))
@@ -113,6 +158,14 @@ fn tables(prepare: &[String]) -> Result<TablesThere> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_of_others_are_never_reloaded() {
+        use TablesThere::{Fit, Foreign};
+        assert_eq!(foreign(&[Fit]), None);
+        let found = [Fit, Foreign("item1 is not the workload's".to_owned())];
+        assert_eq!(foreign(&found), Some("item1 is not the workload's"));
+    }
 
     #[test]
     fn existing_tables_are_used_and_dropped_only_on_request() {

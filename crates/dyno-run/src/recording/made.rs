@@ -1,0 +1,223 @@
+//! Which tables in the database have the names that a workload uses, and whether they are the
+//! workload's. Nothing of anybody else's is dropped or written into.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dyno_core::db::Family;
+use dyno_drivers::control::Control;
+use dyno_script::MadeTable;
+
+use crate::error::Result;
+use crate::job::Ready;
+
+/// Give up on a server that takes longer to list its tables.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Names in one query.
+const AT_ONCE: usize = 1000;
+
+/// Why a command must not touch the tables that exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Clash {
+    /// These tables that `prepare` would make exist already, as the workload makes them.
+    Exist(Vec<String>),
+    /// A table, view or other object of one of these names is not the workload's: which, and why.
+    Foreign(String),
+}
+
+/// What has a name that the workload uses.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    is_table: bool,
+    /// New tables go into the schema that it is in.
+    is_here: bool,
+    columns: Vec<String>,
+}
+
+/// What keeps `prepare` or `cleanup` from running; `None` for other commands, for scripts that do
+/// not say which tables they make, and for sysbench's command line, which drops as sysbench does.
+///
+/// # Errors
+/// The database does not answer, or the script fails.
+pub fn clash(ready: &mut Ready, command: &str) -> Result<Option<Clash>> {
+    let makes = command == "prepare";
+    if ready.job.sysbench || !(makes || command == "cleanup") {
+        return Ok(None);
+    }
+    let Some(made) = ready.tables_made()? else {
+        return Ok(None);
+    };
+    Ok(judged(&made, &look(ready, &made)?, makes))
+}
+
+/// How the tables that a workload makes stand.
+pub(super) enum Standing {
+    /// None of them exists.
+    Absent,
+    /// All exist.
+    Whole,
+    /// Only some exist: one that does, one that does not.
+    Partial(String, String),
+    /// One is not the workload's.
+    Foreign(String),
+}
+
+/// Looks at the tables that the workload makes; `None` where the script does not say which.
+pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
+    let Some(made) = ready.tables_made()? else {
+        return Ok(None);
+    };
+    let found = look(ready, &made)?;
+    if let Some(Clash::Foreign(why)) = judged(&made, &found, false) {
+        return Ok(Some(Standing::Foreign(why)));
+    }
+    // What is kept with the tables, unless there is nothing else.
+    let all = made.iter().all(|own| own.may_exist);
+    let needed = || made.iter().filter(|own| all || !own.may_exist);
+    let there = needed().find(|own| found.contains_key(&own.name));
+    let missing = needed().find(|own| !found.contains_key(&own.name));
+    Ok(Some(match (there, missing) {
+        (Some(there), Some(missing)) => Standing::Partial(there.name.clone(), missing.name.clone()),
+        (None, Some(_)) => Standing::Absent,
+        (_, None) => Standing::Whole,
+    }))
+}
+
+fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> Option<Clash> {
+    let mut exist = Vec::new();
+    for own in made {
+        let Some(there) = found.get(&own.name) else {
+            continue;
+        };
+        // What is hidden by a new table, or drops nothing.
+        if makes && !there.is_here {
+            continue;
+        }
+        let why = match there {
+            Found {
+                is_table: false, ..
+            } => Some("it is no table".to_owned()),
+            Found { is_here: false, .. } => {
+                Some("it is in another schema than new tables".to_owned())
+            }
+            _ => own.misfit(&there.columns),
+        };
+        if let Some(why) = why {
+            return Some(Clash::Foreign(format!(
+                "{} is not the workload's: {why}",
+                own.name
+            )));
+        }
+        if !own.may_exist {
+            exist.push(own.name.clone());
+        }
+    }
+    (makes && !exist.is_empty()).then_some(Clash::Exist(exist))
+}
+
+/// What has one of these names, by name. On PostgreSQL what a name means, and what is in the schema
+/// of new tables.
+fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let Some(connector) = &ready.connector else {
+        return Ok(found);
+    };
+    let mut control = Control::connect(connector.as_ref(), TIMEOUT)?;
+    for names in made.chunks(AT_ONCE) {
+        let list: Vec<String> = names.iter().map(|own| format!("'{}'", own.name)).collect();
+        for sql in queries(connector.family(), &list.join(", ")) {
+            for row in control.query(&sql, TIMEOUT)? {
+                take(&mut found, row);
+            }
+        }
+    }
+    control.close();
+    Ok(found)
+}
+
+/// Enters a row: name, whether it is a table and here (both empty where the row does not say), and
+/// a column.
+fn take(found: &mut BTreeMap<String, Found>, row: Vec<Option<String>>) {
+    let mut row = row.into_iter();
+    let mut next = || row.next().flatten();
+    let (Some(name), is_table, is_here, column) = (next(), next(), next(), next()) else {
+        return;
+    };
+    let own = found.entry(name).or_default();
+    own.is_table |= is_table.is_some_and(|text| text == "1");
+    own.is_here |= is_here.is_some_and(|text| text == "1");
+    own.columns.extend(column);
+}
+
+fn queries(family: Family, names: &str) -> Vec<String> {
+    match family {
+        Family::Mysql => vec![
+            format!(
+                "SELECT table_name, table_type = 'BASE TABLE', 1, NULL FROM \
+                 information_schema.tables WHERE table_schema = DATABASE() AND table_name IN \
+                 ({names})"
+            ),
+            format!(
+                "SELECT table_name, NULL, NULL, column_name FROM information_schema.columns WHERE \
+                 table_schema = DATABASE() AND table_name IN ({names})"
+            ),
+        ],
+        Family::Postgres => vec![format!(
+            "SELECT c.relname::text, CASE WHEN c.relkind IN ('r', 'p') THEN 1 ELSE 0 END, CASE \
+             WHEN n.nspname = current_schema() THEN 1 ELSE 0 END, a.attname::text FROM pg_class c \
+             JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_attribute a ON a.attrelid \
+             = c.oid AND a.attnum > 0 AND NOT a.attisdropped WHERE c.relname IN ({names}) AND \
+             pg_table_is_visible(c.oid)"
+        )],
+        _ => vec![format!(
+            "SELECT lower(m.name), m.type = 'table', 1, p.name FROM sqlite_master m LEFT JOIN \
+             pragma_table_info(m.name) p WHERE lower(m.name) IN ({names})"
+        )],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(name: &str, may_exist: bool) -> MadeTable {
+        MadeTable {
+            name: name.to_owned(),
+            columns: vec!["id".to_owned()],
+            may_exist,
+            ..MadeTable::default()
+        }
+    }
+
+    fn found(rows: &[[&str; 4]]) -> BTreeMap<String, Found> {
+        let mut found = BTreeMap::new();
+        for row in rows {
+            let field = |text: &&str| Some((*text).to_owned()).filter(|text| text != "-");
+            take(&mut found, row.iter().map(field).collect());
+        }
+        found
+    }
+
+    #[test]
+    fn only_the_workloads_own_tables_are_dropped_and_none_is_made_twice() {
+        let list = [made("a1", false), made("a2", false), made("kept", true)];
+        let of = |rows: &[[&str; 4]], makes| judged(&list, &found(rows), makes);
+        let is_foreign = |clash| matches!(clash, Some(Clash::Foreign(_)));
+        assert_eq!(of(&[], true), None);
+        // MySQL's two rows of a table.
+        let own = [["a2", "1", "1", "-"], ["a2", "-", "-", "id"]];
+        assert_eq!(of(&own, false), None);
+        assert_eq!(of(&own, true), Some(Clash::Exist(vec!["a2".to_owned()])));
+        assert_eq!(of(&[["kept", "1", "1", "id"]], true), None);
+        for makes in [true, false] {
+            assert!(is_foreign(of(&[["a1", "1", "1", "mine"]], makes)));
+            assert!(is_foreign(of(&[["kept", "1", "1", "mine"]], makes)));
+            // A view.
+            assert!(is_foreign(of(&[["a1", "0", "1", "id"]], makes)));
+        }
+        // Another schema's, which a name means: DROP would take it, CREATE hides it.
+        let elsewhere = [["a1", "1", "0", "id"]];
+        assert!(is_foreign(of(&elsewhere, false)));
+        assert_eq!(of(&elsewhere, true), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The tables that a script's `prepare` makes and its `cleanup` drops, as `tables_made()` lists
+//! them.
+
+use mlua::{Function, Table, Value};
+
+use crate::host::Host;
+
+/// A table that a workload makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MadeTable {
+    /// Its name, without a schema.
+    pub name: String,
+    /// The columns that it always has.
+    pub columns: Vec<String>,
+    /// The columns that some options add.
+    pub optional: Vec<String>,
+    /// `prepare` takes a table with these columns that exists.
+    pub may_exist: bool,
+}
+
+impl MadeTable {
+    /// Why a table with these columns is not this one; `None` if it may be. Case does not matter.
+    pub fn misfit(&self, found: &[String]) -> Option<String> {
+        let has =
+            |list: &[String], name: &str| list.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let lacks = self.columns.iter().find(|own| !has(found, own));
+        if let Some(column) = lacks {
+            return Some(format!("it has no column {column}"));
+        }
+        let known = |name: &str| has(&self.columns, name) || has(&self.optional, name);
+        let other = found.iter().find(|name| !known(name))?;
+        Some(format!("it has a column {other}"))
+    }
+}
+
+impl Host {
+    /// The tables that `tables_made()` answered, which was called last; `None` where it answered
+    /// nothing.
+    ///
+    /// # Errors
+    /// An answer that is no list of tables, in words for the script's author.
+    pub fn tables_made(&self) -> Result<Option<Vec<MadeTable>>, String> {
+        let answer = self.api.get::<Function>("answer");
+        match answer.and_then(|answer| answer.call::<Value>(0)) {
+            Ok(Value::Table(list)) => {
+                let tables = list.sequence_values::<Table>().map(|entry| made(&entry?));
+                let read: mlua::Result<Vec<MadeTable>> = tables.collect();
+                read.map(Some)
+                    .map_err(|_| "tables_made() must return a list of {name, columns}".to_owned())
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn made(entry: &Table) -> mlua::Result<MadeTable> {
+    let columns: String = entry.get(2)?;
+    let (optional, always): (Vec<&str>, Vec<&str>) = columns
+        .split_whitespace()
+        .partition(|column| column.ends_with('?'));
+    Ok(MadeTable {
+        name: entry.get(1)?,
+        columns: always.into_iter().map(str::to_owned).collect(),
+        optional: optional
+            .into_iter()
+            .map(|column| column.trim_end_matches('?').to_owned())
+            .collect(),
+        may_exist: entry.get::<Option<bool>>("may_exist")?.unwrap_or(false),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_the_workloads_if_its_columns_are() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let made = MadeTable {
+            columns: words("h_id h_data"),
+            optional: words("id"),
+            ..MadeTable::default()
+        };
+        assert_eq!(made.misfit(&words("h_id h_data")), None);
+        assert_eq!(made.misfit(&words("ID H_DATA h_id")), None);
+        let lacks = made.misfit(&words("h_id other")).unwrap();
+        assert_eq!(lacks, "it has no column h_data");
+        let more = made.misfit(&words("h_id h_data mine")).unwrap();
+        assert_eq!(more, "it has a column mine");
+        assert!(made.misfit(&[]).is_some());
+    }
+}
