@@ -422,6 +422,14 @@ fn always_the_same_rows_are_told() {
         looked(run, "5000", "12");
         series(run, "db.status.handler_read_rnd_next", &[9e6; 30]);
     });
+    // They look nothing up, whatever else is known.
+    let reads = ["first", "key", "last", "next", "prev", "rnd", "rnd_next"];
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "1");
+        for kind in reads {
+            series(run, &format!("db.status.handler_read_{kind}"), &[3.0; 30]);
+        }
+    });
     // That they look nothing up is told once.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");

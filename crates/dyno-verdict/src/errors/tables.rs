@@ -48,6 +48,14 @@ const BLOCKS_EACH: f64 = 8.0;
 /// back: so much of what they did may be missing.
 const LATE_S: f64 = 2.0;
 
+/// The mean without the first moments, which may hold what observers read before the load.
+fn settled(view: &View, name: &str) -> Option<f64> {
+    let points = view.points(name).into_iter();
+    let within = points.filter(|(at_s, _)| *at_s > LATE_S && *at_s <= view.length_s);
+    let values: Vec<f64> = within.map(|(_, value)| value).collect();
+    dyno_stats::mean(&values).or_else(|| view.mean(name))
+}
+
 /// The statements that touch no table, where they are this percentage of those that read or change
 /// rows.
 pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
@@ -68,7 +76,8 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
             let told_s = Some(view.length_s - LATE_S).filter(|told_s| *told_s > 0.0);
             let late = view.length_s / told_s?;
             let scans = view.mean(SCANS)? * late;
-            let blocks = view.mean_sum(&BLOCKS)? * late;
+            let blocks: Option<f64> = BLOCKS.iter().map(|name| settled(view, name)).sum();
+            let blocks = blocks? * late;
             let explained = (scans + writes) * BLOCKS_EACH + view.mean(FETCHED)? * late;
             scans.max(blocks - explained)
         }

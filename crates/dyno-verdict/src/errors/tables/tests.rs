@@ -1,5 +1,6 @@
 //! Statements that touch tables, and statements that do not.
 
+use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
 
@@ -56,6 +57,14 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
     assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
     assert_eq!(of(30.0, 90_000.0, 30.0), Pass, "TABLESAMPLE, ctid, nextval");
+    // Observers looked at the catalogs just before.
+    let mut run = closed(&[1000.0; 4], Product::Postgres);
+    samples::series(&mut run, "db.tables.scans", &[30.0; 4]);
+    let blocks = [90_000.0, 60_000.0, 300.0, 300.0];
+    samples::series(&mut run, "db.database.blks_hit", &blocks);
+    samples::series(&mut run, "db.database.tup_fetched", &[30.0; 4]);
+    let found = made(&run, &Context::default(), "work-done");
+    assert_eq!(found.causes, [Cause::NoTable], "{}", found.evidence);
     // A third of the reads look up a row and the others none: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
 }
