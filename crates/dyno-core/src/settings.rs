@@ -27,6 +27,37 @@ const OWN: [&str; 22] = [
     "data_version",
 ];
 
+/// Settings that sessions give themselves and that decide what their commits promise, or whether
+/// their statements are written into a log.
+pub const OF_SESSIONS: [&str; 22] = [
+    "synchronous_commit",
+    "sql_log_bin",
+    "rocksdb_write_disable_wal",
+    "synchronous",
+    "journal_mode",
+    "sql_log_off",
+    "long_query_time",
+    "min_examined_row_limit",
+    "log_statement",
+    "log_min_duration_statement",
+    "log_duration",
+    "log_min_duration_sample",
+    "log_statement_sample_rate",
+    "log_transaction_sample_rate",
+    "log_statement_stats",
+    "log_parser_stats",
+    "log_planner_stats",
+    "log_executor_stats",
+    "debug_print_parse",
+    "debug_print_plan",
+    "auto_explain.log_min_duration",
+    "pgaudit.log",
+];
+
+/// What the name of a fact begins with that holds the values which sessions gave a setting:
+/// `client.settings[synchronous_commit]`.
+pub const SET_BY_SESSIONS: &str = "client.settings[";
+
 /// Whether a setting moves by itself.
 pub fn is_servers_own(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -24,6 +24,10 @@ pub const TABLES: &str = "db.tables";
 /// The fact that says how many of them were read.
 pub const TABLES_READ: &str = "db.tables.read";
 
+/// What the name of a setting begins with that says how a table keeps its rows, where that differs
+/// at the end of a run: `storage of table sbtest1`.
+pub const STORAGE_OF: &str = "storage of table ";
+
 /// Tables of one definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableGroup {

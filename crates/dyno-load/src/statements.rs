@@ -6,6 +6,7 @@ mod examples;
 mod literals;
 mod names;
 mod purpose;
+mod settings;
 mod shapes;
 mod temporary;
 
@@ -19,6 +20,7 @@ pub use examples::is_single;
 pub use literals::{Literals, comparable, shape};
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
+use settings::Settings;
 pub use shapes::ShapeFigures;
 pub(crate) use shapes::Shapes;
 use temporary::Temporary;
@@ -42,6 +44,7 @@ pub(crate) struct Statements {
     prepared: u32,
     names: Names,
     temporary: Temporary,
+    settings: Settings,
     ended: Ended,
     /// What each shape took, where that was asked for.
     pub(crate) shapes: Option<Box<Shapes>>,
@@ -60,6 +63,9 @@ pub struct StatementFacts {
     pub temporary: Vec<String>,
     /// Whether no other table was changed.
     pub only_temporary: bool,
+    /// Settings that statements gave their own session, with their values in lower case.
+    #[serde(default)]
+    pub settings: Vec<(String, Vec<String>)>,
 }
 
 /// Statements of the measurement, by their first words.
@@ -87,6 +93,9 @@ impl Statements {
     /// A statement in text.
     #[inline]
     pub(crate) fn query(&mut self, sql: &[u8]) {
+        if settings::sets(sql) {
+            self.settings.note(sql);
+        }
         if self.is_next() {
             self.text(sql);
         }
@@ -98,12 +107,17 @@ impl Statements {
         let bare = comments::stripped(sql);
         self.names.note(&bare);
         self.temporary.note(&bare);
+        // A SET may follow another statement, or a comment.
+        self.settings.note(&bare);
         self.look(|hasher| bare.hash(hasher));
     }
 
     /// A statement that is prepared.
     pub(crate) fn prepare(&mut self, sql: &[u8]) {
         self.prepared = self.prepared.saturating_add(1);
+        if settings::sets(sql) {
+            self.settings.note(sql);
+        }
         if self.prepared <= PREPARED_MAX {
             let bare = comments::stripped(sql);
             self.names.note(&bare);
@@ -150,6 +164,7 @@ impl Statements {
         self.hashes.extend(other.hashes);
         self.names.merge(other.names);
         self.temporary.merge(other.temporary);
+        self.settings.merge(other.settings);
         self.ended.without_effect += other.ended.without_effect;
         self.ended.commits += other.ended.commits;
         self.ended.rollbacks += other.ended.rollbacks;
@@ -172,6 +187,7 @@ impl Statements {
             ended: self.ended,
             temporary,
             only_temporary,
+            settings: self.settings.all().collect(),
         }
     }
 

@@ -6,7 +6,8 @@ use dyno_analysis::stalls::{Stalls, TooLittle};
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
-use dyno_core::record::{Event, EventKind, RunRecord, Series, SeriesKind, Source};
+use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, Source};
+use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
@@ -339,6 +340,24 @@ impl<'a> View<'a> {
     pub(crate) fn several_endpoints(&self) -> Option<usize> {
         let endpoints = self.summary()?.endpoints.len();
         (endpoints > 1).then_some(endpoints)
+    }
+
+    /// Settings that the run's sessions set for themselves: name and value, in lower case.
+    pub(crate) fn set_by_sessions(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let of = |fact: &'a Fact| {
+            let name = fact.name.strip_prefix(SET_BY_SESSIONS)?.strip_suffix(']')?;
+            Some(fact.value.split(", ").map(move |value| (name, value)))
+        };
+        self.run.facts.iter().filter_map(of).flatten()
+    }
+
+    /// A setting as it was for the run's sessions: the one value that they set, or the server's.
+    pub(crate) fn setting_of_sessions(&self, name: &str) -> Option<&'a str> {
+        let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
+        match (own.next(), own.next()) {
+            (Some((_, value)), None) if value != "default" => Some(value),
+            _ => self.run.setting(name),
+        }
     }
 
     /// Whether other load generators put a part of the load on the server.

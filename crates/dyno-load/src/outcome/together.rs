@@ -213,6 +213,16 @@ impl StatementFacts {
         self.temporary.sort();
         self.temporary.dedup();
         self.only_temporary &= other.only_temporary;
+        for (name, values) in other.settings {
+            match self.settings.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => {
+                    own.extend(values);
+                    own.sort();
+                    own.dedup();
+                }
+                None => self.settings.push((name, values)),
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use dyno_core::Secret;
 use dyno_core::record::{Fact, RunRecord};
+use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_load::StatementFacts;
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
@@ -51,6 +52,13 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
     let mut facts: Vec<Fact> = counts
         .map(|(name, count, source)| fact(name, count.to_string(), source))
         .collect();
+    for (name, values) in &found.settings {
+        facts.push(Fact {
+            name: format!("{SET_BY_SESSIONS}{name}]"),
+            value: values.join(", "),
+            source: "the statements that set it; a sample".to_owned(),
+        });
+    }
     if !found.temporary.is_empty() {
         const TABLES: &str = "CREATE TEMPORARY TABLE, and statements that change rows; a sample";
         let names = found.temporary.join(", ");

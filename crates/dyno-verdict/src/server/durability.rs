@@ -121,6 +121,7 @@ impl Promise {
         let known = read.is_some();
         let mut promise = read.unwrap_or_default();
         promise.moved(view, &engines);
+        promise.set_by_sessions(view, &engines);
         let syncs = syncs::ignored(view).map(|why| (Class::Damaged, why));
         for (class, why) in stored::weaker(view, &engines).into_iter().chain(syncs) {
             promise.weaken(class, why);
@@ -156,6 +157,21 @@ impl Promise {
             if let Some((class, _)) = rows.filter_map(cost).max_by_key(|(class, _)| *class) {
                 let from = text::seconds(event.at_s.max(0.0));
                 self.weaken(class, format!("{name} = {value} from {from} on"));
+            }
+        }
+    }
+
+    /// What sessions set for themselves counts as a setting of the server does.
+    fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
+        for (name, value) in view.set_by_sessions() {
+            let rows = settings::ROWS.iter().filter(|row| row.name == name);
+            let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
+            let cost = |row| settings::cost(row, value, |name| view.setting_of_sessions(name));
+            let entry = format!("sessions set {name} = {value}");
+            match rows.filter_map(cost).max_by_key(|(class, _)| *class) {
+                Some((class, _)) => self.weaken(class, entry),
+                None if settings::decides(name) || name == "sql_log_bin" => self.said.push(entry),
+                None => {}
             }
         }
     }

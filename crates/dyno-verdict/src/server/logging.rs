@@ -108,7 +108,11 @@ const SLOW: &[(&str, Is)] = &[
 ];
 
 const LOGGING: [Log; 20] = [
-    Log::of("general_log", is_on, &[OUTPUT]),
+    Log::of(
+        "general_log",
+        is_on,
+        &[OUTPUT, ("sql_log_off", |it| !is_on(it))],
+    ),
     Log {
         setting: SLOW_LOG,
         writes: is_on,
@@ -202,10 +206,10 @@ fn logs(view: &View) -> Made {
     if view.run.settings.is_empty() {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
     }
-    let mut writing = writing(|name| view.run.setting(name));
+    let mut writing = writing(|name| view.setting_of_sessions(name));
     // `mod` leaves out what only reads.
     let of_changes = |name: &str| {
-        name == "log_statement" && view.run.setting(name).is_some_and(|it| it != "all")
+        name == "log_statement" && view.setting_of_sessions(name).is_some_and(|it| it != "all")
     };
     writing.retain(|(name, _)| !of_changes(name) || view.totals().writes > 0);
     if let Some(share) = slow(view).filter(|share| *share >= WRITTEN.value)

@@ -36,6 +36,8 @@ struct Case {
     set: Vec<String>,
     /// The settings of each session at its start.
     session: String,
+    /// More options of Dyno's run.
+    options: String,
     class: DurabilityClass,
     left: Left,
 }
@@ -63,6 +65,7 @@ impl Case {
             table: "CREATE TABLE ledger (id BIGINT PRIMARY KEY, v INT)".to_owned(),
             set: Vec::new(),
             session: String::new(),
+            options: String::new(),
             class,
             left,
         }
@@ -81,6 +84,11 @@ impl Case {
 
     fn set(mut self, sql: &str) -> Self {
         self.set.push(sql.to_owned());
+        self
+    }
+
+    fn options(mut self, options: &str) -> Self {
+        options.clone_into(&mut self.options);
         self
     }
 
@@ -150,8 +158,9 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     }
     make(&server, case);
     let line = format!(
-        "{SCRIPT} --target {} -c 2 -t 3s --warmup 0",
-        url(&server, "verdict")
+        "{SCRIPT} --target {} -c 2 -t 3s --warmup 0 {}",
+        url(&server, "verdict"),
+        case.options
     );
     let session = format!("--session_sql={}", case.session);
     let begin = |command: &mut Command| {

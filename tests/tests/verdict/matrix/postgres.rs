@@ -42,6 +42,13 @@ pub fn installed() -> Vec<Row> {
         folder.path().display()
     );
     let mut cases = usual();
+    // Too few commits, or syncs that nobody counts: only the statement tells.
+    let rare = "sessions with `set_config('synchronous_commit', 'off', …)`, 100 commits per second";
+    cases.push(
+        Case::new(rare, Process, Left::NotAll)
+            .session("SELECT set_config('synchronous_commit', 'off', false)")
+            .options("--rate 100"),
+    );
     cases.push(
         Case::new("tablespace on tmpfs", Damaged, Left::Everything)
             .first(&make)

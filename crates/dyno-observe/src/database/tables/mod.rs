@@ -13,7 +13,7 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
 use dyno_core::tables::{
-    TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
+    STORAGE_OF, TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
 };
 use sha2::{Digest, Sha256};
 
@@ -81,7 +81,7 @@ impl Stores {
                 .flat_map(|old| [(old, false), (&now, true)])
             {
                 asking.sink.send(crate::Observation::Setting {
-                    name: format!("storage of table {name}"),
+                    name: format!("{STORAGE_OF}{name}"),
                     value: value.clone(),
                     at_end,
                 });

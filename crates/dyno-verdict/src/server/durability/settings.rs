@@ -39,7 +39,8 @@ impl Row {
 }
 
 const FLUSH: &str = "innodb_flush_log_at_trx_commit";
-const ON: &[&str] = &["on", "1"];
+const ON: &[&str] = &["on", "1", "true"];
+const OFF: &[&str] = &["off", "0", "no", "false"];
 
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -75,14 +76,14 @@ pub(super) const ROWS: &[Row] = &[
     // Syncs at an interval that another setting defines.
     row("aria_group_commit", &[(Class::LastCommits, &["soft"])]).of("aria"),
     // Commits wait in the server's own buffers for the log writer's next turn.
-    row("synchronous_commit", &[(Class::Process, &["off"])]),
+    row("synchronous_commit", &[(Class::Process, OFF)]),
     row("fsync", &[(Class::Damaged, &["off"])]),
     row("full_page_writes", &[(Class::Damaged, &["off"])]),
     row(
         "synchronous",
         &[
-            (Class::LastCommits, &["1", "normal"]),
-            (Class::Damaged, &["0", "off"]),
+            (Class::LastCommits, &["1", "normal", "on", "yes", "true"]),
+            (Class::Damaged, OFF),
         ],
     ),
     // A commit deletes the journal, and only EXTRA then syncs the directory. A journal that

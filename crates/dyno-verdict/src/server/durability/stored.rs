@@ -1,9 +1,10 @@
 //! Where the data is kept: no setting makes a table last that lies in memory, or whose engine knows
 //! no log.
 
-use dyno_core::record::Fact;
+use dyno_core::record::{Fact, Setting};
 use dyno_core::tables::{
-    TABLES, TableGroup, directory_of, groups, places as places_of, tablespace_of,
+    STORAGE_OF, TABLES, TableGroup, directory_of, groups, names_in, places as places_of,
+    tablespace_of,
 };
 
 use super::Class;
@@ -93,6 +94,7 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     let own = own(view);
     let mut found: Vec<(Class, String)> = own.iter().filter_map(of_table).collect();
     found.extend(elsewhere(view).iter().filter_map(of_table));
+    found.extend(moved(view, &own));
     let fact = |name: &str| view.run.fact(name);
     found.extend(places(fact, |engine| engines.are_used(engine)));
     found.extend(own.iter().flat_map(|group| in_memory(group, fact)));
@@ -102,6 +104,26 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
         found.push((Class::Emptied, why));
     }
     found
+}
+
+/// Tables that keep their rows otherwise at the end than before the load.
+fn moved(view: &View, own: &[TableGroup]) -> Vec<(Class, String)> {
+    let is_own = |name: &str| {
+        own.iter()
+            .any(|group| names_in(&group.names).iter().any(|n| n == name))
+    };
+    let of = |setting: &Setting| {
+        let name = setting.name.strip_prefix(STORAGE_OF)?;
+        let now = setting.end.clone().filter(|_| is_own(name))?;
+        let (class, why) = of_table(&TableGroup {
+            label: name.to_owned(),
+            engine: Some(now.clone()),
+            persistence: Some(now),
+            ..TableGroup::default()
+        })?;
+        Some((class, format!("{why}, since some time in the run")))
+    };
+    view.run.settings.iter().filter_map(of).collect()
 }
 
 /// Names of temporary tables that statements change.

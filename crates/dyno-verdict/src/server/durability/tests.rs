@@ -3,7 +3,7 @@
 mod elsewhere;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{Event, EventKind, RunRecord, Setting};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, fact, series, setting};
@@ -26,6 +26,72 @@ fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
     });
     let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";
     assert!(found.evidence.starts_with(words), "{}", found.evidence);
+}
+
+#[test]
+fn what_sessions_set_for_themselves_is_what_their_commits_promise() {
+    for (name, values, outcome, words) in [
+        (
+            "synchronous_commit",
+            "off",
+            Pass,
+            "Lost on process crash because sessions set synchronous_commit = off:",
+        ),
+        (
+            "synchronous_commit",
+            "on, false",
+            Pass,
+            "Lost on process crash",
+        ),
+        ("synchronous_commit", "local", Pass, "Each commit durable:"),
+        ("sql_log_bin", "0", Pass, "Each commit durable:"),
+        (
+            "synchronous",
+            "off",
+            Doubt,
+            "May be damaged because sessions set synchronous = off",
+        ),
+        (
+            "journal_mode",
+            "memory",
+            Doubt,
+            "May be damaged because sessions set journal_mode",
+        ),
+        // No table of MyRocks'.
+        (
+            "rocksdb_write_disable_wal",
+            "1",
+            Pass,
+            "Each commit durable:",
+        ),
+    ] {
+        let found = expect("durability", outcome, |run| {
+            fact(run, &format!("client.settings[{name}]"), values);
+            engine(run, "sbtest1", "InnoDB");
+        });
+        assert!(found.evidence.starts_with(words), "{}", found.evidence);
+    }
+}
+
+#[test]
+fn tables_that_lose_their_log_in_mid_run_promise_nothing() {
+    for (name, now, outcome) in [
+        ("sbtest1", "unlogged", Doubt),
+        ("sbtest1", "MEMORY", Doubt),
+        ("sbtest1", "permanent", Pass),
+        // Another's.
+        ("notes", "unlogged", Pass),
+    ] {
+        expect("durability", outcome, |run| {
+            fact(run, "db.table[sbtest1].names", "sbtest1");
+            fact(run, "db.table[sbtest1].sha256", "0");
+            run.settings.push(Setting {
+                name: format!("storage of table {name}"),
+                start: Some("permanent".to_owned()),
+                end: Some(now.to_owned()),
+            });
+        });
+    }
 }
 
 #[test]

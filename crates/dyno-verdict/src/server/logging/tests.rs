@@ -17,6 +17,29 @@ fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
 }
 
 #[test]
+fn what_sessions_log_of_themselves_counts() {
+    let of = |server: (&str, &str), (name, value): (&str, &str)| {
+        let mut run = samples::good();
+        setting(&mut run, server.0, server.1);
+        samples::fact(&mut run, &format!("client.settings[{name}]"), value);
+        made(&run, &Context::default(), "statement-logs").outcome
+    };
+    let none = ("log_statement", "none");
+    assert_eq!(of(none, ("log_statement", "all")), Doubt);
+    assert_eq!(
+        of(("log_statement", "all"), ("log_statement", "none")),
+        Pass
+    );
+    assert_eq!(
+        of(("log_statement", "all"), ("log_statement", "default")),
+        Doubt
+    );
+    let general = ("general_log", "ON");
+    assert_eq!(of(general, ("sql_log_off", "1")), Pass);
+    assert_eq!(of(general, ("sql_log_off", "0")), Doubt);
+}
+
+#[test]
 fn logs_of_every_statement_are_told() {
     assert_eq!(logged(&[]).0, Pass);
     let slow = ("slow_query_log", "ON");

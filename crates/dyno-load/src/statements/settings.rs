@@ -1,0 +1,228 @@
+//! Settings that statements give their own session: what the server's settings promise does not
+//! hold for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::settings::OF_SESSIONS;
+
+/// A statement that sets something is short.
+const BYTES_MAX: usize = 2_048;
+/// So many values of a setting are kept.
+const VALUES_MAX: usize = 8;
+
+/// Values by setting, both in lower case.
+#[derive(Debug, Default)]
+pub(super) struct Settings(BTreeMap<&'static str, BTreeSet<String>>);
+
+/// Whether a statement begins as those that set something do. Cheap: it sees every statement.
+#[inline]
+pub(super) fn sets(sql: &[u8]) -> bool {
+    let sql = sql.trim_ascii_start();
+    let begins = |word: &[u8]| {
+        let start = sql.get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    match sql.first() {
+        Some(b's' | b'S') if begins(b"SELECT ") => {
+            let call = sql[7..].trim_ascii_start();
+            call.starts_with(b"set_config") || call.starts_with(b"pg_catalog.set_config")
+        }
+        Some(b's' | b'S') => begins(b"SET"),
+        Some(b'p' | b'P') => begins(b"PRAGMA"),
+        _ => false,
+    }
+}
+
+impl Settings {
+    #[cold]
+    pub(super) fn note(&mut self, sql: &[u8]) {
+        let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
+        let mut before = Before::default();
+        let mut tokens = tokens(&text).peekable();
+        while let Some(token) = tokens.next() {
+            let name = known(token).filter(|name| before.allows(name));
+            let assigns = |next: &&str| {
+                ["=", ":=", "(", ","].contains(next) || next.eq_ignore_ascii_case("to")
+            };
+            if let Some(name) = name
+                && tokens.next_if(assigns).is_some()
+                && let Some(value) = tokens.peek()
+            {
+                let values = self.0.entry(name).or_default();
+                if values.len() < VALUES_MAX {
+                    values.insert(unquoted(value).to_ascii_lowercase());
+                }
+            }
+            before.pass(token);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        for (name, values) in other.0 {
+            self.0.entry(name).or_default().extend(values);
+        }
+    }
+
+    /// Name and values, in order.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        let each = |(name, values): (&&str, &BTreeSet<String>)| {
+            ((*name).to_owned(), values.iter().cloned().collect())
+        };
+        self.0.iter().map(each)
+    }
+}
+
+/// What came before a name in its statement.
+#[derive(Default)]
+struct Before {
+    /// SET, PRAGMA or a call of set_config.
+    sets: bool,
+    is_pragma: bool,
+    /// It changes rows or all sessions, so that a name is a column or a server's setting.
+    is_other: bool,
+}
+
+impl Before {
+    fn allows(&self, name: &str) -> bool {
+        let of_pragma = ["synchronous", "journal_mode"].contains(&name);
+        self.sets && !self.is_other && of_pragma == self.is_pragma
+    }
+
+    fn pass(&mut self, token: &str) {
+        let is = |known: &[&str]| known.iter().any(|known| token.eq_ignore_ascii_case(known));
+        if token == ";" {
+            *self = Self::default();
+        } else if is(&["update", "insert", "replace", "global", "persist", "system"]) {
+            self.is_other = true;
+        } else if is(&["session", "local", ","]) {
+            // MySQL's SET takes a list.
+            self.is_other &= token != ",";
+        } else if is(&["pragma"]) {
+            (self.sets, self.is_pragma) = (true, true);
+        } else {
+            self.sets |= is(&["set", "set_config", "pg_catalog.set_config"]);
+        }
+    }
+}
+
+/// The setting that a token names, perhaps with what qualifies it: `@@session.sql_log_bin`,
+/// `main.synchronous`, `'synchronous_commit'`.
+fn known(token: &str) -> Option<&'static str> {
+    let name = unquoted(token);
+    if name.to_ascii_lowercase().starts_with("@@global.") {
+        return None;
+    }
+    let is = |own: &&&str| {
+        let rest = name
+            .len()
+            .checked_sub(own.len())
+            .and_then(|at| name.split_at_checked(at));
+        rest.is_some_and(|(before, end)| {
+            end.eq_ignore_ascii_case(own) && (before.is_empty() || before.ends_with(['.', '@']))
+        })
+    };
+    OF_SESSIONS.iter().find(is).copied()
+}
+
+fn unquoted(token: &str) -> &str {
+    token.trim_matches(['\'', '"', '`'])
+}
+
+/// Words with points, texts in quotes, `:=`, and signs.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '-' | '$');
+    std::iter::from_fn(move || {
+        rest = rest.trim_start();
+        let first = rest.chars().next()?;
+        let length = match first {
+            '\'' | '"' | '`' => rest[1..].find(first).map_or(rest.len(), |end| end + 2),
+            ':' if rest.starts_with(":=") => 2,
+            c if in_word(c) => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
+            c => c.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        Some(token)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_a_session_are_known() {
+        for (sql, expected) in [
+            ("SET synchronous_commit = off", "synchronous_commit=off"),
+            (
+                "set session synchronous_commit to 'OFF'",
+                "synchronous_commit=off",
+            ),
+            (
+                "BEGIN; SET LOCAL synchronous_commit=local",
+                "synchronous_commit=local",
+            ),
+            (
+                "SELECT set_config('synchronous_commit', 'off', false)",
+                "synchronous_commit=off",
+            ),
+            (
+                "SELECT pg_catalog.set_config('log_statement','all',true)",
+                "log_statement=all",
+            ),
+            (
+                "ALTER ROLE bob SET synchronous_commit = off",
+                "synchronous_commit=off",
+            ),
+            ("SET sql_log_bin=0", "sql_log_bin=0"),
+            ("SET @@session.sql_log_bin := 0", "sql_log_bin=0"),
+            (
+                "SET GLOBAL x = 1, SESSION sql_log_off = ON",
+                "sql_log_off=on",
+            ),
+            ("PRAGMA main.synchronous = OFF", "synchronous=off"),
+            ("pragma journal_mode(memory)", "journal_mode=memory"),
+            ("PRAGMA synchronous", ""),
+            ("SET GLOBAL sql_log_off = 1", ""),
+            ("SET @@GLOBAL.sql_log_off = 1", ""),
+            ("ALTER SYSTEM SET synchronous_commit = off", ""),
+            ("UPDATE t SET synchronous_commit = 'off'", ""),
+            ("SET PASSWORD = 'synchronous_commit'", ""),
+            ("SELECT 'SET synchronous_commit = off'", ""),
+            ("SET my_synchronous_commit = off", ""),
+            ("SET synchronous_commit", ""),
+            ("", ""),
+        ] {
+            let mut own = Settings::default();
+            own.note(sql.as_bytes());
+            let all: Vec<String> = own
+                .all()
+                .map(|(name, values)| format!("{name}={}", values.join(",")))
+                .collect();
+            assert_eq!(all.join(" "), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_that_set_something_are_told_from_others() {
+        for sql in [
+            "SET x = 1",
+            "  set local x to 1",
+            "PRAGMA synchronous",
+            "SELECT set_config('a', 'b', true)",
+            "select  pg_catalog.set_config('a', 'b', true)",
+        ] {
+            assert!(sets(sql.as_bytes()), "{sql}");
+        }
+        for sql in [
+            "",
+            "SELECT 1",
+            "SE",
+            "UPDATE t SET x = 1",
+            "PREPARE p AS SELECT 1",
+        ] {
+            assert!(!sets(sql.as_bytes()), "{sql}");
+        }
+    }
+}
