@@ -12,13 +12,14 @@ use dyno_core::units;
 use dyno_load::SESSIONS_MAX;
 use dyno_report::sysbench::Edition;
 
-use super::CommandLineError;
 use super::exported::exported;
+use super::legacy;
 use super::output;
+use super::{BareError, CommandLineError};
 use crate::commands::target::hide_password;
+use crate::input;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
-use crate::{console, input};
 use dyno_run::Workload;
 use dyno_run::{CALL_TIMEOUT, Job, Prints};
 
@@ -92,6 +93,10 @@ impl Settings {
             (Some(at_s), Some(time)) => Duration::from_secs(at_s).saturating_sub(time),
             _ => GRACE,
         };
+        let below = |text: &str| text.parse::<i64>().is_ok_and(|number| number < 0);
+        if let Some(text) = parsed.value("percentile").filter(|text| below(text)) {
+            return Err(usage(format!("Invalid value for --percentile: {text}")));
+        }
         let percentile = count(parsed, "percentile", 95)?;
         let histogram = settings::switch(parsed, "histogram")?;
         if percentile > 100 {
@@ -104,7 +109,7 @@ impl Settings {
         }
         let debug = settings::switch(parsed, "debug")?;
         let target = driver.map(|driver| target(parsed, driver)).transpose()?;
-        warn_of_options_without_effect(parsed);
+        legacy::warn_of_options_without_effect(parsed);
         let mut exported = exported(parsed);
         if let Some((_, name)) = exported.iter_mut().find(|(name, _)| name == "db_driver") {
             let typed = parsed.value("db-driver").unwrap_or_default();
@@ -181,9 +186,9 @@ impl Settings {
 
 fn verbosity(parsed: &Parsed, debug: bool) -> Result<u64> {
     match count(parsed, "verbosity", 3)? {
-        level if level > output::DEBUG => {
-            Err(usage(format!("Invalid value for --verbosity: {level}")))
-        }
+        level if level > output::DEBUG => Err(BareError::raise(format!(
+            "Invalid value for verbosity: {level}"
+        ))),
         _ if debug => Ok(output::DEBUG),
         level => Ok(level),
     }
@@ -224,6 +229,9 @@ fn default_ignored_errors(family: Family) -> Vec<String> {
 /// The distributions; an unknown one is refused in sysbench's words.
 fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
     let kind = parsed.value("rand-type").unwrap_or("uniform");
+    for name in ["rand-spec-iter", "rand-spec-pct", "rand-spec-res"] {
+        count(parsed, name, 0)?;
+    }
     match ["uniform", "gaussian", "special", "pareto", "zipfian"].contains(&kind) {
         true => settings::rand_plan(parsed),
         false => Err(anyhow!("Invalid random numbers distribution: {kind}.")),
@@ -240,30 +248,6 @@ fn no_value(parsed: &Parsed, name: &str) -> anyhow::Error {
     let value = parsed.value(name).unwrap_or_default();
     let name = name.replace('-', "_");
     CommandLineError::raise(format!("Invalid value for the '{name}' option: '{value}'"))
-}
-
-/// Options that are taken for the sake of old command lines and change nothing.
-const WITHOUT_EFFECT: [(&str, &str); 4] = [
-    (
-        "thread-stack-size",
-        "sessions are coroutines, whose stacks grow as they need",
-    ),
-    ("db-debug", "no such statistics are kept"),
-    ("mysql-debug", "there is no client library to trace"),
-    (
-        "mysql-compression-algorithms",
-        "connections are not compressed",
-    ),
-];
-
-/// Warns on standard error of options that were given and change nothing.
-fn warn_of_options_without_effect(parsed: &Parsed) {
-    for (name, why) in WITHOUT_EFFECT {
-        let off = matches!(parsed.value(name), Some("off" | "false" | "0"));
-        if parsed.has(name) && !off {
-            console::note(&format!("WARNING: --{name} has no effect: {why}"));
-        }
-    }
 }
 
 /// The driver; `None` if it does not exist.

@@ -1,7 +1,10 @@
 //! 1.0.20's old names of options.
 
+use anyhow::Result;
+
+use super::CommandLineError;
 use crate::console;
-use crate::options::as_typed;
+use crate::options::{Parsed, as_typed};
 
 /// Old name, new name, and the value up to which the old option has no effect.
 const RENAMED: [(&str, &str, i64); 4] = [
@@ -43,9 +46,60 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
     (args, warnings)
 }
 
+/// Refuses values of old names that are no numbers, by the name that was typed.
+///
+/// # Errors
+/// In sysbench's words.
+pub fn refuse(args: &[String]) -> Result<()> {
+    for (old, ..) in RENAMED {
+        let value = as_typed(args, old).and_then(|typed| Some(typed.split_once('=')?.1));
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        if let Some(value) = value.filter(|value| !is_number(value)) {
+            return Err(CommandLineError::raise(format!(
+                "Invalid value for the '{}' option: '{value}'",
+                old.replace('-', "_")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Options that are taken for the sake of old command lines and change nothing.
+const WITHOUT_EFFECT: [(&str, &str); 4] = [
+    (
+        "thread-stack-size",
+        "sessions are coroutines, whose stacks grow as they need",
+    ),
+    ("db-debug", "no such statistics are kept"),
+    ("mysql-debug", "there is no client library to trace"),
+    (
+        "mysql-compression-algorithms",
+        "connections are not compressed",
+    ),
+];
+
+/// Warns on standard error of options that were given and change nothing.
+pub fn warn_of_options_without_effect(parsed: &Parsed) {
+    for (name, why) in WITHOUT_EFFECT {
+        let off = matches!(parsed.value(name), Some("off" | "false" | "0"));
+        if parsed.has(name) && !off {
+            console::note(&format!("WARNING: --{name} has no effect: {why}"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_old_names_are_refused_by_the_name_that_was_typed() {
+        let said = |line: &str| refuse(&args(line)).unwrap_err().to_string();
+        let words = "Invalid value for the 'max_requests' option: 'x'";
+        assert_eq!(said("cpu --max-requests=x run"), words);
+        assert_eq!(said("cpu --max_requests=x run"), words);
+        assert!(refuse(&args("cpu --max-time=5 --num-threads=1k run")).is_ok());
+    }
 
     fn args(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()

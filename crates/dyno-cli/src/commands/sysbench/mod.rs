@@ -6,6 +6,7 @@ mod host;
 mod legacy;
 mod output;
 mod record;
+mod refusals;
 mod run;
 mod screen;
 mod window;
@@ -40,6 +41,10 @@ pub fn main(args: Vec<String>) -> Result<u8> {
             console::note(&format!("{error:#}"));
             Ok(STATUS_FAILED)
         }
+        Err(error) if error.is::<BareError>() => {
+            console::out(&format!("{error:#}\n"));
+            Ok(STATUS_FAILED)
+        }
         Err(error) => {
             output::fatal(&format!("{error:#}"));
             Ok(STATUS_FAILED)
@@ -47,7 +52,18 @@ pub fn main(args: Vec<String>) -> Result<u8> {
     }
 }
 
-/// What is wrong with the command line itself. Such errors are the only ones that sysbench prints
+/// What sysbench prints on standard output without `FATAL: ` before it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BareError(String);
+
+impl BareError {
+    fn raise(message: impl ToString) -> anyhow::Error {
+        Self(message.to_string()).into()
+    }
+}
+
+/// What is wrong with the command line itself. sysbench prints such errors on standard error,
 /// without `FATAL: ` before them.
 #[derive(Debug)]
 struct CommandLineError(String);
@@ -80,6 +96,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
         console::out(&usage_text());
         return Ok(STATUS_DONE);
     }
+    legacy::refuse(&args[1..])?;
     let settings = Settings::new(&args, &first, command.as_deref())?;
     output::set_verbosity(settings.verbosity);
     output::notice(&format!("{}\n\n", settings.banner()));
@@ -113,6 +130,9 @@ fn command_line(args: Vec<String>) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed =
         parse(&expanded, SYSBENCH, script, Grammar::Sysbench).map_err(CommandLineError::raise)?;
+    if let (Some(_), Some(declared)) = (loaded.job.work.test(), &declared) {
+        refusals::check(declared, &parsed.script)?;
+    }
     let options = script_options(&settings, &expanded, &parsed, &loaded.description)?;
     // The target has the password now: once is enough.
     drop((args, expanded, first, parsed));
