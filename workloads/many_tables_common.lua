@@ -235,6 +235,8 @@ templates = {
       postgres = "SELECT nspname || '.' || relname FROM pg_class c JOIN pg_namespace n ON " ..
          "n.oid = relnamespace WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname ~ " ..
          "'^{prefix}[0-9]+$' AND relname !~ '^t[0-9]+$' LIMIT 1",
+      -- There are no schemas, and only tables of the pattern are dropped.
+      sqlite = "SELECT name FROM sqlite_master WHERE 1 = 0",
    },
    -- Of the workload's schemas, which fit the pattern.
    all_schemas = {

@@ -170,7 +170,7 @@ function state.drop_all(con)
       return
    end
    local family, made = dyno.family(con), state.read(con)
-   local other = made and templates.others[family] and con:query_row(dyno.render(con,
+   local other = made and con:query_row(dyno.render(con,
       templates.others, {prefix = made.prefix}))
    if other then
       error(("%s is not this workload's, and dropping its schema would drop it: nothing was " ..
