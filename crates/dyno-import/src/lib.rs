@@ -16,6 +16,8 @@ mod command;
 mod configured;
 mod conservation;
 mod consistency;
+#[cfg(test)]
+mod corpus;
 mod coverage;
 mod disks;
 mod fio;
