@@ -103,12 +103,24 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
             }
         }
         run.not_observed.extend(unknown(run, logs));
+        run.not_observed
+            .extend(logs.iter().filter_map(first_left_out));
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
                     the run's are not, say how far local time is ahead of UTC (--utc-offset)"
             .to_owned();
         said.push((None, text));
     }
+}
+
+/// The first report, where it is left out. Nothing in most logs says what it is of.
+fn first_left_out(log: &HostLog) -> Option<NotObserved> {
+    let tool = log.tool;
+    let why = format!(
+        "taken as the mean since the machine started; if {tool} ran with -y, say --first-report"
+    );
+    log.first_since_boot
+        .then(|| gap(&format!("import.first_report[{tool}]"), &why))
 }
 
 /// Gaps of the logs that no other log fills.

@@ -133,6 +133,8 @@ struct Reader<'a> {
     had: BTreeSet<Vec<String>>,
     /// The reports with all their devices.
     whole: Whole,
+    /// How long the first two reports are, by their amounts and rates: the report, and seconds.
+    lengths_s: Vec<(usize, f64)>,
     /// A time was printed, and its report has not begun.
     moment: Option<Moment>,
     machine: Machine,
@@ -279,6 +281,9 @@ impl Reader<'_> {
         let Some(figures) = self.figures(figures, line) else {
             return;
         };
+        if self.moments.len() <= 2 {
+            self.note_length(&figures);
+        }
         for (name, value) in self.columns.iter().zip(figures) {
             let found = series(name).and_then(|own| Some((own, value.of(own)?)));
             if let Some((meaning, value)) = found {
@@ -288,6 +293,45 @@ impl Reader<'_> {
                 self.collected.add(&series, meaning, source, at);
             }
         }
+    }
+
+    /// Whether the first report is of a time like the second one's (`-y`), not of the time since
+    /// the boot. Only the columns without `-x` show times: an amount beside its rate.
+    fn first_is_like_others(&self) -> bool {
+        let longest = |report: usize| {
+            let own = self
+                .lengths_s
+                .iter()
+                .filter(|(sample, _)| *sample == report);
+            own.map(|(_, seconds)| *seconds).reduce(f64::max)
+        };
+        longest(0)
+            .zip(longest(1))
+            .is_some_and(|(first, second)| first < 2.0 * second)
+    }
+
+    /// Notes how long a report is, by an amount and its rate in a row.
+    fn note_length(&mut self, figures: &[Figure]) {
+        const PAIRS: [(&str, &str); 6] = [
+            ("kb_read", "kb_read/s"),
+            ("kb_wrtn", "kb_wrtn/s"),
+            ("mb_read", "mb_read/s"),
+            ("mb_wrtn", "mb_wrtn/s"),
+            ("blk_read", "blk_read/s"),
+            ("blk_wrtn", "blk_wrtn/s"),
+        ];
+        // Smaller rates have too few digits.
+        const RATE_MIN: f64 = 1.0;
+        let of = |name: &str| {
+            let at = self.columns.iter().position(|own| own == name)?;
+            figures.get(at).map(|own| own.plain())
+        };
+        let pairs = PAIRS.iter().filter_map(|(all, rate)| of(all).zip(of(rate)));
+        let lengths_s = pairs.filter(|(_, rate)| *rate >= RATE_MIN);
+        let report = self.moments.len() - 1;
+        let lengths_s: Vec<f64> = lengths_s.map(|(all, rate)| all / rate).collect();
+        self.lengths_s
+            .extend(lengths_s.into_iter().map(|seconds| (report, seconds)));
     }
 
     fn figures(&mut self, words: &[String], line: usize) -> Option<Vec<Figure>> {
@@ -316,11 +360,12 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
+        let first_counts = options.first_report || self.first_is_like_others();
         let gaps = disks::settle(&mut self.collected, &self.whole);
         HostLog {
             file: self.file.to_owned(),
             tool: "iostat",
-            first_since_boot: true,
+            first_since_boot: !first_counts,
             interval_s: options.iostat_interval_s,
             moments: self.moments,
             collected: self.collected,

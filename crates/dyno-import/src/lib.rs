@@ -16,6 +16,8 @@ mod command;
 mod configured;
 mod conservation;
 mod consistency;
+#[cfg(test)]
+mod corpus;
 mod coverage;
 mod disks;
 mod fio;
@@ -53,6 +55,7 @@ pub use pattern::Pattern;
 pub use pgbench::stem as pgbench_stem;
 pub use text::decode;
 pub use tool::Tool;
+pub use vmstat::unit_bytes as vmstat_unit_bytes;
 pub use warnings::Warning;
 
 use sysbench::model::Draft;
@@ -80,6 +83,11 @@ pub struct Options {
     pub vmstat_interval_s: f64,
     /// The same of `iostat`.
     pub iostat_interval_s: f64,
+    /// The unit of `vmstat`'s memory columns in bytes (`-S`); `None` for KiB, its default.
+    pub vmstat_unit_bytes: Option<f64>,
+    /// Whether `vmstat` and `iostat` left out the report of the time since the boot (`-y`), so that
+    /// their first one counts.
+    pub first_report: bool,
     /// Which percentile the latencies of CSV and JSON reports are, in percent.
     pub percentile: Option<f64>,
     /// Whether the workload was the correct one.
@@ -94,6 +102,8 @@ impl Default for Options {
             utc_offset_s: 0.0,
             vmstat_interval_s: 1.0,
             iostat_interval_s: 1.0,
+            vmstat_unit_bytes: None,
+            first_report: false,
             percentile: None,
             profile: Profile::Standard,
         }

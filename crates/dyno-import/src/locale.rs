@@ -19,6 +19,27 @@ const MARKS: [(&str, &str); 13] = [
 /// The halves of a day, by glibc's locales.
 const MORNING: [&str; 7] = ["AM", "上午", "午前", "오전", "πμ", "पूर्वाह्न", "ص"];
 const AFTERNOON: [&str; 7] = ["PM", "下午", "午後", "오후", "μμ", "अपराह्न", "م"];
+/// The digit 0 of scripts that print dates and times with digits of their own: Arabic, Persian,
+/// Devanagari, Bengali, Thai, Burmese.
+const ZEROS: [char; 6] = ['٠', '۰', '०', '০', '๐', '၀'];
+/// The digits with which a date has its year first (glibc's fa_IR).
+const YEAR_FIRST: std::ops::RangeInclusive<char> = '۰'..='۹';
+/// The months of Arabic dates, by glibc's locales: of Egypt and the Gulf, Saudi Arabia, Morocco,
+/// Algeria and Tunisia, and of the Levant and Iraq.
+const MONTHS: [&[&str]; 12] = [
+    &["ينا", "يناير", "جانفي", "كانون الثاني"],
+    &["فبر", "فبراير", "فيفري", "شباط"],
+    &["مار", "مارس", "آذار"],
+    &["أبر", "أبريل", "أفريل", "نيسان"],
+    &["ماي", "مايو", "أيار"],
+    &["يون", "يونيو", "جوان", "حزيران"],
+    &["يول", "يوليو", "يوليوز", "جويلية", "تموز"],
+    &["أغس", "أغسطس", "غشت", "أوت", "آب"],
+    &["سبت", "سبتمبر", "شتنبر", "أيلول"],
+    &["أكت", "أكتوبر", "تشرين الأول"],
+    &["نوف", "نوفمبر", "نونبر", "تشرين الثاني"],
+    &["ديس", "ديسمبر", "دجنبر", "كانون الأول"],
+];
 /// A Chinese weekday, without its number.
 const WEEKDAY: &str = "星期";
 /// By how much the years of the Thai calendar are ahead.
@@ -29,6 +50,7 @@ pub(crate) fn plain(line: &str) -> String {
     if line.is_ascii() {
         return line.to_owned();
     }
+    let line = with_month(&with_digits(line));
     let words: Vec<&str> = line
         .split(' ')
         .filter(|word| !word.starts_with(WEEKDAY))
@@ -42,6 +64,48 @@ pub(crate) fn plain(line: &str) -> String {
     MARKS
         .iter()
         .fold(line, |line, (mark, plain)| line.replace(mark, plain))
+}
+
+/// A line with the digits 0 to 9.
+fn with_digits(line: &str) -> String {
+    let digit = |c: char| {
+        let zeros = ZEROS
+            .iter()
+            .map(|zero| (c as u32).wrapping_sub(*zero as u32));
+        let digit = zeros.filter_map(|digit| char::from_digit(digit, 10)).next();
+        digit.unwrap_or(c)
+    };
+    let word = |word: &str| {
+        let plain: String = word.chars().map(digit).collect();
+        let parts: Vec<&str> = plain.trim().split('/').collect();
+        let year_first = word.chars().any(|c| YEAR_FIRST.contains(&c));
+        match parts.as_slice() {
+            [year, month, day] if year_first && year.len() == 2 => {
+                format!("20{year}-{month}-{day}")
+            }
+            _ => plain,
+        }
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A line with an Arabic date, such as `27 نوف, 2026`, as `2026-11-27`.
+fn with_month(line: &str) -> String {
+    let months = MONTHS.iter().enumerate();
+    let names = months.flat_map(|(index, names)| names.iter().map(move |name| (index + 1, name)));
+    let mut found = names.filter_map(|(month, name)| {
+        let (before, behind) = line.split_once(&format!(" {name}"))?;
+        let year = behind.trim_start_matches(',').strip_prefix(' ')?.get(..4)?;
+        let at = before.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| {
+            at + before[at..].chars().next().map_or(0, char::len_utf8)
+        });
+        let day = &before[at..];
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let rest = behind.trim_start_matches(',').get(5..)?;
+        (digits(day) && digits(year))
+            .then(|| format!("{}{year}-{month:02}-{day}{rest}", &before[..at]))
+    });
+    found.next_back().unwrap_or_else(|| line.to_owned())
 }
 
 /// The same of a line with a date, behind which a time may have points, and whose year may be that
@@ -121,6 +185,18 @@ mod tests {
                 "2026年11月25日 星期三 下午 04時59分58秒 HKT",
                 "2026-11-25 PM 04:59:58 HKT",
             ),
+            ("25 نوف, 2026 UTC 04:59:58 م", "2026-11-25 UTC 04:59:58 PM"),
+            (
+                "25 تشرين الثاني, 2026 UTC 04:59:58 م",
+                "2026-11-25 UTC 04:59:58 PM",
+            ),
+            (
+                "الأربعاء 25 نوفمبر 2026 16:59:58",
+                "الأربعاء 2026-11-25 16:59:58",
+            ),
+            ("۲۶/۱۱/۲۵ ۱۶:۵۹:۵۸", "2026-11-25 16:59:58"),
+            ("host \t۲۶/۱۱/۲۵ \tx", "host 2026-11-25 x"),
+            ("२५/११/२०२६ १६:५९:५८", "25/11/2026 16:59:58"),
             ("25.11.2026 16.59.58", "25.11.2026 16:59:58"),
             ("25/11/2569 16:59:58", "25/11/2026 16:59:58"),
             ("25/11/2026 04:59:58 μμ", "25/11/2026 04:59:58 PM"),

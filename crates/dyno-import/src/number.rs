@@ -49,9 +49,23 @@ pub(crate) fn count(text: &str) -> Option<u64> {
     (value <= COUNT_MAX).then_some(value)
 }
 
+/// Whether a number at the beginning of a text lost its end to other text: `3.ial`, `85.2initial`.
+pub(crate) fn is_torn(text: &str) -> bool {
+    let (word, rest) = leading_word(text);
+    !word.is_empty()
+        && rest
+            .trim_start_matches('.')
+            .starts_with(char::is_alphabetic)
+}
+
 /// The number at the beginning of a text, blanks before it passed over, and what follows it.
+/// `None` if its decimals are missing.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let (word, rest) = leading_word(text);
+    let decimals = rest.strip_prefix('.');
+    if decimals.is_some_and(|rest| rest.starts_with(char::is_alphabetic)) {
+        return None;
+    }
     Some((decimal(word)?, rest))
 }
 
@@ -144,6 +158,15 @@ mod tests {
         assert_eq!(count("1234,567"), None);
         assert_eq!(count("18446744073709551616"), None);
         assert_eq!(leading(" 242,51, reads"), Some((242.51, ", reads")));
+        assert_eq!((leading("3."), leading("3.ial")), (Some((3.0, ".")), None));
+        for (text, torn) in [
+            ("3.ial", true),
+            ("85.2initial", true),
+            ("3 ms", false),
+            ("3.", false),
+        ] {
+            assert_eq!(is_torn(text), torn, "{text}");
+        }
         assert_eq!(leading_count("708    (235.47"), Some((708, "    (235.47")));
     }
 

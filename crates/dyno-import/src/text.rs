@@ -6,8 +6,17 @@ use crate::civil::{self, Moment};
 const DECIDING_BYTES: usize = 512;
 
 /// The bytes of a log as text: UTF-8, or UTF-16 as PowerShell's `>` and `Tee-Object` write it.
-/// Bytes that are neither are replaced: figures are ASCII.
+/// Bytes that are neither are replaced: figures are ASCII. Lines that end in a carriage return
+/// alone, as in some editors, get a line feed.
 pub fn decode(bytes: &[u8]) -> String {
+    let text = characters(bytes);
+    match text.contains('\r') && !text.contains('\n') {
+        true => text.replace('\r', "\n"),
+        false => text,
+    }
+}
+
+fn characters(bytes: &[u8]) -> String {
     let units = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
         let pairs = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
         String::from_utf16_lossy(&pairs.collect::<Vec<u16>>())
@@ -199,6 +208,11 @@ mod tests {
         assert_eq!(decode(text.as_bytes()), text);
         assert_eq!(decode(b"\0\0\0\0\0\0\0\0"), "\0".repeat(8));
         assert_eq!(decode(&[]), "");
+        assert_eq!(
+            decode(b"[ 1s ] tps: 7.00\r[ 2s ] tps: 8.00\r"),
+            "[ 1s ] tps: 7.00\n[ 2s ] tps: 8.00\n"
+        );
+        assert_eq!(decode(b"1 %\r2 %\r\n"), "1 %\r2 %\r\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::align::HostLog;
 use crate::civil::{self, Moment};
 use crate::gaps::gap;
 use crate::number;
-use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
+use crate::table::{Collected, Filled, Meaning, Row, Shares, Values, column, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Options, Warning};
 
@@ -53,6 +53,17 @@ const STILL_ROWS: usize = 3;
 
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
+
+/// The bytes of a unit of `vmstat -S`; `None` if it is none.
+pub fn unit_bytes(name: &str) -> Option<f64> {
+    match name {
+        "k" => Some(1e3),
+        "K" => Some(KIB),
+        "m" => Some(1e6),
+        "M" => Some(KIB * KIB),
+        _ => None,
+    }
+}
 
 /// Reads a log.
 ///
@@ -223,8 +234,9 @@ impl Reader<'_> {
             .push(Warning::new(self.file, Some(line), text));
     }
 
-    /// Leaves out memory figures that are invalid or not in KiB. Returns which, and why.
-    fn memory(&mut self) -> Vec<NotObserved> {
+    /// Converts memory figures from the user's unit, and leaves out those that are invalid or in an
+    /// unknown unit. Returns which, and why.
+    fn memory(&mut self, unit_bytes: Option<f64>) -> Vec<NotObserved> {
         let printed = |name: &str| -> Vec<f64> {
             let found = self.collected.all.iter().find(|own| own.name == name);
             let values = found.map_or(&[][..], |own| &own.values);
@@ -236,12 +248,13 @@ impl Reader<'_> {
         let little = all.iter().all(|own| !own.is_empty()) && first < LITTLE_KIB;
         let free = &all[0];
         let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
-        if little || !all.iter().flatten().all(pages) {
-            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; \
-                        vmstat without -S prints KiB";
+        if unit_bytes.is_none() && (little || !all.iter().flatten().all(pages)) {
+            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; say \
+                        with --vmstat-unit which unit vmstat was given";
             self.warnings
                 .push(Warning::new(self.file, None, text.to_owned()));
-            let why = "the vmstat log has a unit other than KiB and does not say which (-S)";
+            let why = "the vmstat log has a unit other than KiB and does not say which (-S); \
+                       --vmstat-unit does";
             return vec![
                 self.leave_out("host.memory", why),
                 self.leave_out("host.swap", why),
@@ -251,6 +264,14 @@ impl Reader<'_> {
             let why = "vmstat printed the same free memory in all rows, as vmstat of procps 4.0.2 \
                        does: it repeats its first figures";
             return vec![self.leave_out("host.memory", why)];
+        }
+        let scale = unit_bytes.unwrap_or(KIB) / KIB;
+        let all = self.collected.all.iter_mut();
+        let sized = |own: &&mut Values| {
+            own.name.starts_with("host.memory.") || own.name.starts_with("host.swap.")
+        };
+        for (_, value) in all.filter(sized).flat_map(|own| &mut own.values) {
+            *value *= scale;
         }
         Vec::new()
     }
@@ -264,7 +285,7 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
-        let gaps = self.memory();
+        let gaps = self.memory(options.vmstat_unit_bytes);
         let utc = self.utc;
         let told = |moment: Moment| Moment {
             utc: moment.utc || utc,
@@ -273,7 +294,7 @@ impl Reader<'_> {
         HostLog {
             file: self.file.to_owned(),
             tool: "vmstat",
-            first_since_boot: true,
+            first_since_boot: !options.first_report,
             interval_s: options.vmstat_interval_s,
             moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
             collected: self.collected,
@@ -390,6 +411,27 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
             let gaps: Vec<&str> = log.gaps.iter().map(|gap| gap.what.as_str()).collect();
             assert_eq!(gaps, ["host.memory", "host.swap"]);
         }
+    }
+
+    #[test]
+    fn the_user_knows_the_unit_and_the_first_report() {
+        let text = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n\
+                    1 0 0 21184 48 3304 2 0 8 16 500 900 20 5 75 0 0\n\
+                    1 0 0 21180 48 3304 2 0 8 16 500 900 20 5 75 0 0\n";
+        for (unit, bytes) in [("k", 1e3), ("K", KIB), ("m", 1e6), ("M", KIB * KIB)] {
+            let options = Options {
+                vmstat_unit_bytes: unit_bytes(unit),
+                first_report: true,
+                ..Options::default()
+            };
+            let log = read(&Log { name: "x", text }, &options).unwrap();
+            assert_eq!(value(&log, "host.memory.free", 1), Some(21_180.0 * bytes));
+            assert_eq!(value(&log, "host.swap.in", 1), Some(2.0 * bytes));
+            // Blocks are of 1 KiB under every unit.
+            assert_eq!(value(&log, "host.disk[all].read_bytes", 1), Some(8.0 * KIB));
+            assert!(log.warnings.is_empty() && log.gaps.is_empty() && !log.first_since_boot);
+        }
+        assert_eq!(unit_bytes("g"), None);
     }
 
     #[test]

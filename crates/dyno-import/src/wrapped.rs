@@ -1,5 +1,6 @@
 //! Logs whose lines have a prefix from something else: Docker Compose, a container runtime (CRI),
-//! syslog, `kubectl logs --prefix`, or the `> ` of quoted text.
+//! syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers of `grep -n`, the `+` of
+//! a diff, or the `> ` of quoted text.
 
 use crate::Looks;
 
@@ -13,18 +14,23 @@ const LAYERS_MAX: usize = 3;
 const SOURCES_MAX: usize = 64;
 
 /// A line without its prefix.
+#[derive(Default)]
 struct Bare<'a> {
     /// The writer, e.g. a container. Empty if the prefix does not say.
     source: &'a str,
     /// A timestamp that the importers can read.
     stamp: Option<&'a str>,
+    /// The number that the prefix gives the line.
+    number: Option<u64>,
     rest: &'a str,
 }
 
 /// Takes the prefix off a line; `None` if it has none.
 type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
-const KINDS: [Strip; 5] = [cri, compose, kubectl, syslog, quoted];
+const KINDS: [Strip; 8] = [
+    cri, compose, kubectl, syslog, quoted, level, numbered, added,
+];
 
 /// One source's lines. Lines of others are blank, so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
@@ -80,9 +86,8 @@ fn layer(text: &str) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let bare = strip(line.trim_end_matches('\r')).unwrap_or(Bare {
-            source: "",
-            stamp: None,
             rest: line,
+            ..Bare::default()
         });
         // A line without the prefix belongs to a source seen before it.
         let own = parts.iter().position(|part| part.source == bare.source);
@@ -130,7 +135,44 @@ fn kind(text: &str) -> Option<Strip> {
     let enough = |count: usize| count >= 2 && count as f64 >= SHARE_MIN * lines.len() as f64;
     KINDS.into_iter().find(|strip| {
         let found = lines.iter().filter_map(|line| strip(line));
-        enough(found.count())
+        let numbers: Vec<u64> = found.clone().filter_map(|bare| bare.number).collect();
+        let ascend = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+        enough(found.count()) && ascend
+    })
+}
+
+/// `[INFO] [ 1s ] thds: 8 …`
+fn level(line: &str) -> Option<Bare<'_>> {
+    const LEVELS: [&str; 8] = [
+        "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "STDOUT",
+    ];
+    let (word, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let known = LEVELS
+        .iter()
+        .any(|level| word.trim().eq_ignore_ascii_case(level));
+    (known && (rest.is_empty() || rest.starts_with(' '))).then(|| Bare {
+        rest: rest.strip_prefix(' ').unwrap_or(rest),
+        ..Bare::default()
+    })
+}
+
+/// `12:[ 1s ] thds: 8 …` of `grep -n`, whose numbers ascend. A time of day begins alike.
+fn numbered(line: &str) -> Option<Bare<'_>> {
+    let (number, rest) = line.split_once(':')?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    Some(Bare {
+        rest,
+        number: Some(number.parse().ok().filter(|_| digits)?),
+        ..Bare::default()
+    })
+}
+
+/// `+[ 1s ] thds: 8 …` of a diff.
+fn added(line: &str) -> Option<Bare<'_>> {
+    let rest = line.strip_prefix('+')?;
+    Some(Bare {
+        rest,
+        ..Bare::default()
     })
 }
 
@@ -144,8 +186,8 @@ fn compose(line: &str) -> Option<Bare<'_>> {
         && source.contains(|c: char| c.is_ascii_alphabetic());
     (letter && source.chars().all(fits)).then(|| Bare {
         source,
-        stamp: None,
         rest: rest.strip_prefix(' ').unwrap_or(rest),
+        ..Bare::default()
     })
 }
 
@@ -156,9 +198,9 @@ fn cri(line: &str) -> Option<Bare<'_>> {
     let (tag, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let fits = is_iso(stamp) && matches!(stream, "stdout" | "stderr") && matches!(tag, "F" | "P");
     fits.then_some(Bare {
-        source: "",
         stamp: Some(stamp),
         rest,
+        ..Bare::default()
     })
 }
 
@@ -167,8 +209,8 @@ fn kubectl(line: &str) -> Option<Bare<'_>> {
     let (source, rest) = line.strip_prefix("[pod/")?.split_once(']')?;
     Some(Bare {
         source,
-        stamp: None,
         rest: rest.strip_prefix(' ').unwrap_or(rest),
+        ..Bare::default()
     })
 }
 
@@ -195,6 +237,7 @@ fn syslog(line: &str) -> Option<Bare<'_>> {
     (word(host) && word(source) && (rest.is_empty() || rest.starts_with(' '))).then(|| Bare {
         source,
         stamp,
+        number: None,
         rest: rest.strip_prefix(' ').unwrap_or(rest),
     })
 }
@@ -217,9 +260,8 @@ fn without_date(line: &str) -> Option<&str> {
 fn quoted(line: &str) -> Option<Bare<'_>> {
     let rest = line.strip_prefix('>')?;
     (rest.is_empty() || rest.starts_with([' ', '>'])).then(|| Bare {
-        source: "",
-        stamp: None,
         rest: rest.strip_prefix(' ').unwrap_or(rest),
+        ..Bare::default()
     })
 }
 
@@ -262,6 +304,9 @@ mod tests {
             "<30>Nov  1 13:07:48 db7 sysbench: ",
             "> ",
             ">> ",
+            "[INFO] ",
+            "[info] ",
+            "+",
             "> bench-1 | ",
         ] {
             assert_eq!(with(prefix), plain, "{prefix}");
@@ -273,6 +318,18 @@ mod tests {
             let (stamp, _) = prefix.split_once(' ').unwrap();
             let stamped = LINES.map(|line| format!("{stamp} {line}\n")).concat();
             assert_eq!(with(prefix), stamped, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn line_numbers_ascend() {
+        let numbered = "8:Threads started!\n9:[ 1s ] tps: 7.00\n11:[ 2s ] tps: 8.00\n";
+        let part = &unwrapped(numbered).unwrap()[0];
+        let plain = "Threads started!\n[ 1s ] tps: 7.00\n[ 2s ] tps: 8.00\n";
+        assert_eq!(part.text, plain);
+        // Times of day, and the rows of a histogram.
+        for text in ["12:00:01 CPU %usr\n12:00:02 all 1.0\n", "1: 5\n1: 6\n"] {
+            assert_eq!(unwrapped(text), None, "{text}");
         }
     }
 

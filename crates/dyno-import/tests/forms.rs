@@ -115,6 +115,16 @@ fn fio_as_a_client_of_others() {
     assert_eq!(summary(&run).rates.events_per_s, 4000.0);
     assert_eq!(summary(&run).drive.as_ref().unwrap().sessions, 4);
     assert_eq!(run.head.workload.name, "bank");
+    assert_eq!(run.fact("import.contradictions"), None);
+    // The entry of a job is missing.
+    let jobs = document["client_stats"].as_array_mut().unwrap();
+    jobs.remove(1);
+    let run = one(Tool::Fio, &document.to_string());
+    let wrong = run.fact("import.contradictions").unwrap();
+    assert!(
+        wrong.contains("made 30000 I/Os, but fio says 40000 of all clients"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -399,6 +409,33 @@ fn transactions_of_hammerdb_that_failed() {
     );
     let gap = |run: &RunRecord| run.not_observed.iter().any(|gap| gap.what == "errors");
     assert!(!gap(&run) && gap(&one(Tool::Hammerdb, &hammerdb(&[]))));
+}
+
+#[test]
+fn a_doubled_log_of_hammerdb_is_one_run() {
+    let text = hammerdb(&[]);
+    for doubled in [
+        text.repeat(2),
+        text.lines()
+            .skip(1)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+            .repeat(3),
+    ] {
+        let imported = read(Tool::Hammerdb, &doubled);
+        assert_eq!(imported.runs.len(), 1);
+        let told = imported.warnings.iter();
+        assert!(told.clone().any(|own| own.text.contains("there twice")));
+    }
+    // Two runs of one script, of which the second has other figures.
+    let other = text.replace("700 NOPM", "710 NOPM");
+    assert_eq!(
+        read(Tool::Hammerdb, &format!("{text}{other}")).runs.len(),
+        2
+    );
+    let result = "Vuser 1:TEST RESULT : System achieved 7 NOPM from 16 PostgreSQL TPM\n";
+    let two = format!("{result}{}", result.replace("7 NOPM", "8 NOPM"));
+    assert_eq!(read(Tool::Hammerdb, &two).runs.len(), 2);
 }
 
 #[test]

@@ -96,6 +96,8 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
         "14000 (69",
         "total time: 2",
         "sum: 79",
+        "events (avg/stddev):",
+        "events (avg/stddev): 3500.0000/",
     ] {
         let end = whole.find(at).unwrap() + at.len();
         let run = one(Tool::Sysbench, &whole[..end]);
@@ -104,6 +106,11 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
         assert!(run.fact(LOG_CUT_OFF).is_some(), "{at}");
         assert_eq!(run.fact("import.contradictions"), None, "{at}");
     }
+    // Nothing but the last deviation is missing.
+    let last = whole.trim_end().strip_suffix("0.00").unwrap();
+    let run = one(Tool::Sysbench, last);
+    assert_eq!(run.fact("import.contradictions"), None);
+    assert_eq!(run.summary.unwrap().service.mean_ms, 5.7);
     // A whole one without a line feed is whole.
     let run = one(Tool::Sysbench, whole.trim_end());
     assert_eq!(run.fact(LOG_CUT_OFF), None);
@@ -178,6 +185,43 @@ fn a_report_of_pgbench_cut_within_its_rate() {
     let run = one(Tool::Pgbench, &format!("{PGBENCH}{counted}"));
     assert_eq!(events_per_s(&run).round(), 800.0);
     assert_eq!(run.fact("client.version"), Some("16.3 (Debian 16.3-1)"));
+}
+
+#[test]
+fn a_sample_of_transactions_is_known_by_their_numbers() {
+    let log = |step: u32| -> String {
+        let numbers = (1..=200).step_by(step as usize);
+        let line = |n: u32| {
+            format!(
+                "0 {n} 900 0 17957970{:02} {}\n",
+                n / 20,
+                n % 20 * 50_000 + 7
+            )
+        };
+        numbers.map(line).collect()
+    };
+    assert_eq!(one(Tool::Pgbench, &log(1)).fact(LOG_CUT_OFF), None);
+    let imported = all(Tool::Pgbench, &log(4));
+    let fact = imported.runs[0].fact(LOG_CUT_OFF).unwrap();
+    assert!(fact.contains("holds 50 of 197"), "{fact}");
+    assert_eq!(warns(&imported, "holds 50 of 197"), 1);
+}
+
+#[test]
+fn other_text_within_a_figure_of_pgbench_is_named() {
+    let text = "duration: 40 s\nnumber of transactions actually processed: 32000\n\
+                latency average = 7.499 ms\nlatency stddev = 3.initial connection time = 9.1 ms\n\
+                tps = 800.0 (without initial connection time)\n";
+    let imported = all(Tool::Pgbench, &format!("{PGBENCH}{text}"));
+    assert_eq!(
+        warns(
+            &imported,
+            "other text within a figure: 'latency stddev = 3.initial"
+        ),
+        1
+    );
+    let service = &imported.runs[0].summary.as_ref().unwrap().service;
+    assert_eq!((service.mean_ms, service.stddev_ms), (7.499, None));
 }
 
 #[test]

@@ -49,6 +49,37 @@ fn clients_cannot_be_busier_than_there_are() {
 }
 
 #[test]
+fn clients_that_never_wait_are_all_busy() {
+    let idle = with(STAMPED, "latency average = ", "0.027 ms");
+    contradicts(&idle, "keep 1.0 clients busy, but there were 2");
+    let idle = with(STAMPED, "number of clients: ", "4");
+    contradicts(&idle, "keep 2.0 clients busy, but there were 4");
+    // With a rate they wait, and a count per client may end earlier for one than for another.
+    let rated = with(THROTTLED, "number of clients: ", "40");
+    assert_eq!(read(&rated).fact("import.contradictions"), None);
+    let idle = idle.replace("duration: 3 s", "number of transactions per client: 9");
+    let told = read(&idle).fact("import.contradictions").map(str::to_owned);
+    assert!(!told.unwrap_or_default().contains("busy"));
+}
+
+#[test]
+fn a_mean_that_old_versions_compute_is_without_the_time_to_connect() {
+    let text = "transaction type: <builtin: select only>\nscaling factor: 1\nquery mode: simple\n\
+                number of clients: 2\nnumber of threads: 1\nduration: 2 s\n\
+                number of transactions actually processed: 400\nlatency average = 10.000 ms\n\
+                tps = 200.000000 (including connections establishing)\n\
+                tps = 400.000000 (excluding connections establishing)\n";
+    let run = read(text);
+    assert_eq!(run.fact("import.contradictions"), None);
+    let summary = run.summary.unwrap();
+    assert_eq!(
+        (summary.service.mean_ms, summary.rates.events_per_s),
+        (5.0, 400.0)
+    );
+    assert!(summary.warnings[0].contains("includes 5.000 ms to connect"));
+}
+
+#[test]
 fn a_rate_is_that_of_the_count_and_the_duration() {
     let fast = with(
         THROTTLED,
@@ -113,6 +144,7 @@ fn a_run_that_was_aborted_failed() {
     for line in [
         "Run was aborted; the above results are incomplete.",
         "pgbench: error: Run was aborted; the above results are incomplete.",
+        "pgbench: fatal: Run was aborted; the above results are incomplete.",
         "pgbench: error: client 1 aborted in command 1 (SQL) of script 0; perhaps the backend died",
         "Client 3 aborted in state 7: ERROR:  deadlock detected",
     ] {
@@ -124,6 +156,13 @@ fn a_run_that_was_aborted_failed() {
         );
     }
     assert_eq!(read(STAMPED).summary.unwrap().end, RunEnd::Completed);
+    // Standard error before standard output.
+    let before = "pgbench: error: client 1 script 0 aborted in command 2 query 0: ERROR:  x\n";
+    let end = read(&format!("{before}{STAMPED}")).summary.unwrap().end;
+    assert!(
+        matches!(&end, RunEnd::Failed(why) if why.contains("aborted")),
+        "{end:?}"
+    );
 }
 
 #[test]

@@ -391,6 +391,18 @@ pub const IMPORT: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "vmstat-unit",
+        Some("UNIT"),
+        "the unit that vmstat was given with -S: k, K, m or M [K]",
+    ),
+    opt(
+        GROUP,
+        "first-report",
+        None,
+        "count the first report of vmstat and iostat, too: they ran with -y",
+    ),
+    opt(
+        GROUP,
         "percentile",
         Some("N"),
         "which percentile the latencies of sysbench's CSV and JSON reports are",

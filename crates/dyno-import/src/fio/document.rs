@@ -21,6 +21,9 @@ pub(super) struct Document {
     /// In place of `jobs` if fio was the client of fio servers: their jobs, then the sum of all.
     #[serde(default)]
     client_stats: Vec<Job>,
+    /// How many I/Os the sum of all clients has, if there is one.
+    #[serde(skip)]
+    pub(super) all_clients: Option<u64>,
     #[serde(default)]
     pub(super) disk_util: Vec<Disk>,
 }
@@ -157,8 +160,10 @@ impl Document {
         /// The name of the sum of all clients' jobs.
         const SUM: &str = "All clients";
         if self.jobs.is_empty() {
-            self.jobs = std::mem::take(&mut self.client_stats);
-            self.jobs.retain(|job| job.jobname != SUM);
+            let all = std::mem::take(&mut self.client_stats);
+            let (sum, jobs): (Vec<Job>, _) = all.into_iter().partition(|job| job.jobname == SUM);
+            self.jobs = jobs;
+            self.all_clients = sum.first().map(Job::ios);
         }
         for job in &mut self.jobs {
             for own in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed] {

@@ -30,7 +30,7 @@ impl Group<'_> {
     /// Figures that cannot all be true: rates that are not those of the counts, bytes that are not
     /// those of the I/Os, latencies out of order or of other I/Os.
     pub(super) fn contradictions(&self) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut all: Vec<String> = self.clients().into_iter().collect();
         for job in &self.jobs {
             let name = crate::text::excerpt(&job.jobname);
             let directions = job.directions();
@@ -56,6 +56,19 @@ impl Group<'_> {
             }));
         }
         all
+    }
+
+    /// Whether the clients' jobs make the sum that fio prints of all clients.
+    fn clients(&self) -> Option<String> {
+        let told = self.last.all_clients?;
+        let jobs = self.last.jobs.iter();
+        let made = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
+        (made != told).then(|| {
+            format!(
+                "the jobs of the clients made {made} I/Os, but fio says {told} of all clients: a \
+                 client's job is missing or damaged"
+            )
+        })
     }
 
     /// Whether the group is one entry of the document. With `group_reporting` that entry is all of

@@ -98,6 +98,9 @@ impl<'a> Reader<'a> {
     pub(super) fn take(&mut self, line: &Line) {
         let (stamp, bare) = line.unstamped();
         let bare = bare.trim().to_owned();
+        if self.draft.result.is_some() && begins(&bare) {
+            self.ends();
+        }
         if !bare.is_empty() {
             // The log may have ended before this line.
             if self.draft.has_figures() || self.profile.has_figures() {
@@ -225,6 +228,19 @@ impl<'a> Reader<'a> {
         self.ends();
         self.drafts
     }
+}
+
+/// Whether a line behind a result can only be of another run.
+fn begins(bare: &str) -> bool {
+    let own = bare
+        .strip_prefix("Vuser ")
+        .and_then(|rest| rest.split_once(':'));
+    let said = own.map_or("", |(_, said)| said.trim());
+    bare.starts_with("HammerDB CLI v")
+        || bare.starts_with("Hammerdb Log @ ")
+        || said == "RUNNING"
+        || said.starts_with("Beginning rampup time of ")
+        || said.starts_with("TEST RESULT : System achieved ")
 }
 
 /// Whether a virtual user reports a failed transaction and continues.

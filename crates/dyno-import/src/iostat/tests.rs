@@ -240,3 +240,29 @@ proptest! {
         let _ = read(&Log { name: "x", text: &text }, &Options::default());
     }
 }
+
+#[test]
+fn a_first_report_of_an_interval_counts() {
+    let report = |kib: u32, per_s: f64| {
+        format!(
+            "Device   tps  kB_read/s  kB_wrtn/s  kB_dscd/s  kB_read  kB_wrtn  kB_dscd\n\
+             vda   100.00  {per_s:.2}  0.00  0.00  {kib}  0  0\n\n"
+        )
+    };
+    // The machine has run for an hour, or iostat ran with -y.
+    let since_boot = format!("{}{}", report(360_000, 100.0), report(700, 699.3));
+    assert!(parse(&since_boot).first_since_boot);
+    let without = format!("{}{}", report(500, 499.5), report(700, 699.3));
+    assert!(!parse(&without).first_since_boot);
+    // Nothing in other forms says it.
+    assert!(parse(LOG).first_since_boot);
+    let options = Options {
+        first_report: true,
+        ..Options::default()
+    };
+    let log = Log {
+        name: "iostat.log",
+        text: LOG,
+    };
+    assert!(!read(&log, &options).unwrap().first_since_boot);
+}

@@ -138,7 +138,11 @@ impl Output {
     pub(super) fn mean_ms(&self) -> Option<f64> {
         let computed = self.stddev_ms.is_none();
         let connecting = self.reconnecting_ms.filter(|_| computed).unwrap_or(0.0);
-        self.latency_ms.map(|ms| (ms - connecting).max(0.0))
+        // Before version 14 the two rates show how much of the time it was.
+        let rates = self.tps_with_connecting.zip(self.tps);
+        let rates = rates.filter(|(with, without)| computed && with < without);
+        let share = rates.map_or(1.0, |(with, without)| with / without);
+        self.latency_ms.map(|ms| (ms * share - connecting).max(0.0))
     }
 
     fn begun_report(&self) -> bool {
@@ -207,6 +211,10 @@ impl Reader<'_> {
             let text = "the log ends within this line, which is left out".to_owned();
             self.open(line.number).said.push((Some(line.number), text));
             return;
+        }
+        // Standard error may come before the first line of the run.
+        if aborts(bare) {
+            self.open(line.number);
         }
         let known = self.line(bare, line.number);
         let complains =
@@ -332,7 +340,7 @@ impl Reader<'_> {
                 return true;
             }
             self.in_statements = in_statements && !bare.starts_with("SQL script ");
-            return report(run, bare) || of_script(run, bare);
+            return report(run, bare, number) || of_script(run, bare);
         }
         true
     }
@@ -377,7 +385,10 @@ fn point(rest: &str) -> Option<Point> {
 /// `Run was aborted; the above results are incomplete.`
 fn aborts(bare: &str) -> bool {
     let said = bare.strip_prefix("pgbench: ").unwrap_or(bare);
-    let said = said.strip_prefix("error: ").unwrap_or(said);
+    // Version 13 alone calls it fatal.
+    let said = (said.strip_prefix("error: "))
+        .or_else(|| said.strip_prefix("fatal: "))
+        .unwrap_or(said);
     let client = said.starts_with("client ") || said.starts_with("Client ");
     said.starts_with("Run was aborted") || (client && said.contains(" aborted in "))
 }

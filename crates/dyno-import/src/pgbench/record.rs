@@ -50,6 +50,8 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
         run.facts.push(runs::cut_off(doubts::CUT_OFF));
     }
+    let missing = single.as_ref().and_then(|single| single.missing.as_ref());
+    run.facts.extend(missing.map(|text| runs::cut_off(text)));
     run.facts.extend(runs::contradictions(&contradictions));
     let told = contradictions.into_iter();
     said.extend(told.map(|text| (Some(output.line), text)));

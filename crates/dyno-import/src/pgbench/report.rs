@@ -2,14 +2,42 @@
 
 use super::output::{Output, Script};
 use crate::number;
+use crate::text::excerpt;
+
+/// Lines whose figure has a blank or a bracket behind it, if anything.
+const FIGURES: [&str; 15] = [
+    "scaling factor",
+    "number of clients",
+    "number of threads",
+    "maximum number of tries",
+    "duration",
+    "number of transactions per client",
+    "number of transactions actually processed",
+    "number of failed transactions",
+    "number of transactions retried",
+    "total number of retries",
+    "latency average",
+    "latency stddev",
+    "initial connection time",
+    "average connection time",
+    "tps",
+];
 
 /// Reads a line of the report.
-pub(super) fn report(run: &mut Output, bare: &str) -> bool {
+pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
     let Some((label, value)) = bare.split_once([':', '=']) else {
         // `pgbench: duration: 5 s` has none of this.
         return false;
     };
     let (label, value) = (label.trim(), value.trim());
+    if FIGURES.contains(&label) && number::is_torn(value) {
+        let text = format!(
+            "other text within a figure: '{}'; it is left out",
+            excerpt(bare)
+        );
+        run.said.push((Some(line), text));
+        return true;
+    }
     let count = || number::leading_count(value).map(|(count, _)| count);
     let small = || count().and_then(|count| u32::try_from(count).ok());
     let ms = || {

@@ -37,6 +37,8 @@ pub(super) struct Single<'a> {
     end_us: u64,
     /// Whether it holds all transactions that the report counts.
     pub(super) is_whole: bool,
+    /// What the numbers of the transactions say is missing, where there is no report.
+    pub(super) missing: Option<String>,
 }
 
 impl<'a> Single<'a> {
@@ -85,7 +87,10 @@ impl<'a> Single<'a> {
                 is_whole = false;
             }
         }
+        let missing = missing(&all).filter(|_| output.processed.is_none());
+        said.extend(missing.clone().map(|text| (None, text)));
         let single = Self {
+            missing,
             all,
             columns,
             start_us,
@@ -354,7 +359,8 @@ fn columns(
     said: &mut Vec<(Option<usize>, String)>,
 ) -> Columns {
     let most = all.iter().map(|one| one.columns()).max().unwrap_or(0);
-    let throttled = throttled(output);
+    // Only a schedule makes pgbench skip transactions.
+    let throttled = throttled(output) || all.iter().any(|one| one.end == End::Skipped);
     let tried = output.tries.is_some_and(|tries| tries != 1) || output.retries.is_some();
     let columns = match most {
         0 => Columns::default(),
@@ -373,6 +379,24 @@ fn columns(
         said.push((None, text.to_owned()));
     }
     columns
+}
+
+/// Whether the clients' numbers of their transactions show that some are missing, as in a sample
+/// (`--sampling-rate`).
+fn missing(all: &[&Transaction]) -> Option<String> {
+    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    for one in all {
+        let own = last.entry(one.client).or_default();
+        *own = one.number.max(*own);
+    }
+    let numbered = last.into_values().fold(0, u64::saturating_add);
+    ((all.len() as f64) < WHOLE * numbered as f64).then(|| {
+        format!(
+            "the log of transactions holds {} of {numbered}, by their numbers: it is a sample, or \
+             a part of it is missing, and its rate is too low",
+            all.len()
+        )
+    })
 }
 
 fn script_name(output: &Output, script: u32) -> String {

@@ -28,6 +28,8 @@ pub(super) struct Transaction {
     pub(super) latency_us: u64,
     pub(super) script: u32,
     pub(super) client: u32,
+    /// Which one of its client it was, from 1, skipped and failed ones included.
+    pub(super) number: u64,
     pub(super) end: End,
     /// The columns behind, as they stand: the lag, the tries after the first.
     more: [Option<u64>; 2],
@@ -158,7 +160,7 @@ fn transaction(words: &[&str]) -> Option<Transaction> {
     let [client, number, latency, script, seconds, us, more @ ..] = words else {
         return None;
     };
-    let _: u64 = number.parse().ok()?;
+    let number: u64 = number.parse().ok()?;
     let seconds: u64 = seconds.parse().ok().filter(|s| EPOCH.contains(s))?;
     let us: u64 = us.parse().ok().filter(|us| *us < 1_000_000)?;
     let (end, latency_us) = match *latency {
@@ -185,6 +187,7 @@ fn transaction(words: &[&str]) -> Option<Transaction> {
         latency_us,
         script: script.parse().ok()?,
         client: client.parse().ok()?,
+        number,
         end,
         more: [figure(0)?, figure(1)?],
     })

@@ -72,7 +72,10 @@ pub(crate) const ENDS_EARLY: &str = "a line that is cut off, perhaps within a fi
 /// report has two decimals.
 pub(crate) fn is_torn(text: &str) -> bool {
     let decimals = text::decimals_at_end(text);
-    decimals.is_some_and(|decimals| !(super::report::closes(text) && decimals == 2))
+    let ends_early =
+        decimals.is_some_and(|decimals| !(super::report::closes(text) && decimals == 2));
+    // The last lines have two figures each, `1024.2500/3.10`.
+    ends_early || text.ends_with('/') || text.ends_with(':')
 }
 
 /// A line of that kind; `None` if it is not one.

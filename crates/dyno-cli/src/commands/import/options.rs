@@ -48,6 +48,10 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
             }
         },
     };
+    let unit = |name: &str| {
+        let bytes = dyno_import::vmstat_unit_bytes(name);
+        bytes.ok_or_else(|| usage(format!("--vmstat-unit: '{name}' is none of k, K, m and M")))
+    };
     let profile = match parsed.value("profile") {
         None | Some("standard") => Profile::Standard,
         Some("reference") => Profile::Reference,
@@ -62,6 +66,8 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
         utc_offset_s,
         vmstat_interval_s: interval("vmstat-interval", known.vmstat_interval_s)?,
         iostat_interval_s: interval("iostat-interval", known.iostat_interval_s)?,
+        vmstat_unit_bytes: parsed.value("vmstat-unit").map(unit).transpose()?,
+        first_report: parsed.has("first-report"),
         percentile,
         profile,
         ..known
