@@ -48,7 +48,7 @@ pub(super) const STEADY_STATE: Check = Check {
            rate's logarithm, in which what lies below 5 % of the level counts as that. Not checked \
            if nothing of this is found in a run that stood still for {6} % of the time, which \
            `stalls` tells. Else not checked, with the length that would do. Needs {3} whole \
-           seconds, or {10} intervals of 5 s or longer; 12 for a step, 30 for dips, {4} for \
+           seconds, or {10} intervals of 5 s or longer; 30 for dips, {4} for \
            several changes, 600 for swings. Also doubt if an imported log itself says that its \
            load or rate was not steady.",
     thresholds: &[
