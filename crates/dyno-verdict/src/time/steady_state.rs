@@ -305,7 +305,7 @@ fn steady_state(view: &View) -> Made {
         _ => {}
     }
     let dip = dips.as_ref().filter(|dips| !much(dips));
-    let facts = rate.text(view, faults.is_empty(), dip);
+    let facts = rate.text(view, faults.is_empty() || spells.is_some(), dip);
     let steady = faults.is_empty();
     if steady && !rate.level() {
         return Made::not_checked(format!(
@@ -328,7 +328,7 @@ fn steady_state(view: &View) -> Made {
         }
     };
     let dips_only = trends == 0 && (spells.is_some() || dips.as_ref().is_some_and(|d| much(&d)));
-    let (drift, bounds) = rate.decided(steady);
+    let (drift, bounds) = rate.decided(steady || spells.is_some());
     let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
     let advice = causes::advice(&causes, advice);
