@@ -5,6 +5,8 @@
 //! that quartile, which dips do not widen while they take less than half of the time. Low values
 //! in a row are one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all
 //! have the same. The chance that so many gaps lie so near their median is a binomial tail.
+//!
+//! Dips that are deep and long need not recur ([`spells`]): no noise makes them.
 
 use crate::distributions::binomial_upper_tail;
 use crate::quantiles::quantile;
@@ -52,12 +54,10 @@ pub struct Dips {
 /// The dips of a series, if they recur; none of fewer than [`DIPS_MIN`] values, and of what is not
 /// finite.
 pub fn dips(series: &[f64]) -> Option<Dips> {
-    if series.len() < DIPS_MIN || !crate::all_finite(series) {
+    if series.len() < DIPS_MIN {
         return None;
     }
-    let mut sorted = series.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (middle, upper) = (quantile(&sorted, 0.5)?, quantile(&sorted, 0.75)?);
+    let (middle, upper) = upper_part(series)?;
     let deviation = (upper - middle) / QUARTILE;
     let bounds = SPREADS.map(|spread| (upper * (1.0 - DEPTH_MIN)).min(middle - spread * deviation));
     let found = bounds.iter().filter_map(|bound| under(series, *bound));
@@ -86,19 +86,92 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     if share < SHARE_MIN || p > CHANCE_MAX {
         return None;
     }
+    let (depth, lost) = taken(series, &found, bound)?;
+    Some(Dips {
+        count: found.len(),
+        period: mean_alike(&gaps, period, room),
+        depth,
+        lost,
+        p,
+    })
+}
+
+/// The shortest series in which a spell can be told.
+pub const SPELLS_MIN: usize = 10;
+
+/// A low spell takes at least this share of the level: noise of 10 % takes it in one second of a
+/// thousand.
+const SPELL_DEPTH: f64 = 0.3;
+
+/// And so many deviations of the series without it, and some more of a short one, whose deviation
+/// is hardly known: 5.6 of 10 values, 3.7 of 120.
+const SPELL_SPREAD: f64 = 3.5;
+const SPELL_SPREAD_SHORT: f64 = 21.0;
+
+/// Fewer low values are noise with a long tail.
+const SPELL_VALUES: usize = 3;
+
+/// Times in which a series lay far below its level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spells {
+    /// How many.
+    pub count: usize,
+    /// The values in all of them.
+    pub values: usize,
+    /// How far the lowest value of one lies below the level, as a share of it (the median spell).
+    pub depth: f64,
+    /// The share of the level's sum that they take.
+    pub lost: f64,
+    /// Every value below this is in one.
+    pub bound: f64,
+}
+
+/// The low spells of a series, whether they recur or not: three values or more, each a third or
+/// more below the upper part of the series and far beyond its noise. None of fewer than
+/// [`SPELLS_MIN`] values, of what is not finite, and where half of the values are low: these are
+/// the level then.
+pub fn spells(series: &[f64]) -> Option<Spells> {
+    if series.len() < SPELLS_MIN {
+        return None;
+    }
+    let (middle, upper) = upper_part(series)?;
+    let deviation = (upper - middle) / QUARTILE;
+    let spread = SPELL_SPREAD + SPELL_SPREAD_SHORT / series.len() as f64;
+    let bound = (upper * (1.0 - SPELL_DEPTH)).min(middle - spread * deviation);
+    let values = series.iter().filter(|x| **x < bound).count();
+    if bound <= 0.0 || values < SPELL_VALUES {
+        return None;
+    }
+    let found = below(series, bound);
+    let (depth, lost) = taken(series, &found, bound)?;
+    Some(Spells {
+        count: found.len(),
+        values,
+        depth,
+        lost,
+        bound,
+    })
+}
+
+/// The median and the third quartile; none of what is not finite.
+fn upper_part(series: &[f64]) -> Option<(f64, f64)> {
+    let sorted = crate::sorted(series)?;
+    Some((quantile(&sorted, 0.5)?, quantile(&sorted, 0.75)?))
+}
+
+/// How deep the dips under a bound are (the median one), and what they take of the level's sum,
+/// as shares of the level.
+fn taken(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
     let others: Vec<f64> = series.iter().copied().filter(|x| *x >= bound).collect();
     let level = crate::mean(&others)?;
     let missing: f64 = (series.iter().filter(|x| **x < bound))
         .map(|x| level - x)
         .sum();
-    let depths: Vec<f64> = found.iter().map(|dip| 1.0 - dip.lowest / level).collect();
-    Some(Dips {
-        count: found.len(),
-        period: mean_alike(&gaps, period, room),
-        depth: crate::median(&depths)?,
-        lost: missing / (level * series.len() as f64),
-        p,
-    })
+    let depths: Vec<f64> = dips.iter().map(|dip| 1.0 - dip.lowest / level).collect();
+    Some((
+        crate::median(&depths)?,
+        missing / (level * series.len() as f64),
+    ))
 }
 
 /// Low values in a row.
@@ -184,5 +257,28 @@ mod tests {
         assert_eq!(dips(&series), None);
         assert_eq!(dips(&[1.0; 20]), None);
         assert_eq!(dips(&[0.0; 60]), None);
+    }
+    #[test]
+    fn deep_dips_need_not_recur() {
+        for (n, period, length) in [(120, 40, 5), (200, 40, 5), (12, 100, 4)] {
+            let mut series = level(n);
+            for at in (3..n).filter(|at| at % period >= 3 && at % period < 3 + length) {
+                series[at] *= 0.4;
+            }
+            let found = spells(&series).unwrap();
+            assert_eq!(found.count, n.div_ceil(period), "{found:?}");
+            assert_eq!(found.values, found.count * length, "{found:?}");
+            assert!((0.55..0.65).contains(&found.depth), "{found:?}");
+            assert!((0.06..0.25).contains(&found.lost), "{found:?}");
+        }
+        assert_eq!(spells(&level(120)), None);
+        // One or two seconds are noise, and half of the time is a level.
+        let mut series = level(12);
+        series[3..5].fill(400.0);
+        assert_eq!(spells(&series), None);
+        series[2..8].fill(400.0);
+        assert_eq!(spells(&series), None);
+        assert_eq!(spells(&[f64::NAN; 12]), None);
+        assert_eq!(spells(&[0.0; 12]), None);
     }
 }

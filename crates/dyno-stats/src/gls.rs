@@ -10,6 +10,10 @@
 //! interval of 95 % must hold at each coefficient and not merely on average over them. How strong
 //! it may be grows with the length: over ten values a coefficient of 0.97 is a level that hardly
 //! moves, and intervals that allow for it are wider than the values' own range.
+//!
+//! Of the mean of a short series the prior is even instead. What leans makes a change hard to find
+//! where there is none; of a mean it makes an interval of four times the plain one, even of values
+//! that do not depend on one another: it holds in 99.9 % of ten values and says nothing.
 
 use crate::distributions::{student_density_scale, student_two_sided, student_two_sided_quantile};
 
@@ -36,6 +40,20 @@ const NOISE: [(f64, f64); 4] = [(0.0, 0.5), (0.3, 0.2), (0.6, 0.2), (0.85, 0.1)]
 /// by which intervals of 95 % hold for 10 to 300 values (`tests/simulate/intervals.rs`).
 const LEAN: f64 = 0.2;
 const LEAN_SHORT: f64 = 6.0;
+
+/// Of the mean of fewer values than this each coefficient is as likely before they are seen. The
+/// intervals of 10 to 30 hold in 93 % or more up to a coefficient of 0.5, which is what seconds of
+/// a server have, and in 82 % of 0.8, where leaning holds in 90 %; of values that do not depend on
+/// one another they are 1.3 to 1.6 times as wide as the plain ones, instead of 1.4 to 2.4 times.
+const EVEN_BELOW: usize = 60;
+
+/// By how much the prior leans for `n` values, of a mean or of what is looked for beside it.
+fn lean(n: usize, of_mean: bool) -> f64 {
+    match of_mean && n < EVEN_BELOW {
+        true => 0.0,
+        false => LEAN + LEAN_SHORT / n as f64,
+    }
+}
 
 /// What weighs less than this share of the heaviest part is left out.
 const WEIGHT_MIN: f64 = 1e-5;
@@ -82,7 +100,7 @@ impl Coefficient {
         }
         let values: Vec<f64> = series.iter().map(|x| (x - mean) / unit).collect();
         let degrees = (n - 1 - usize::from(both)) as f64;
-        let lean = LEAN + LEAN_SHORT / n as f64;
+        let lean = lean(n, !both);
         let mut fits = Vec::new();
         for coefficient in COEFFICIENTS.into_iter().filter(|one| *one <= most(n)) {
             let prior = -lean * f64::ln(1.0 - coefficient);

@@ -16,6 +16,7 @@ mod distributions;
 mod gls;
 pub mod intervals;
 pub mod laws;
+mod logarithm;
 mod long_run;
 pub mod modes;
 pub mod multiple;
@@ -28,6 +29,7 @@ pub mod steady;
 mod step;
 pub mod stopping;
 pub mod tests;
+mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning};
 pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
@@ -37,6 +39,7 @@ pub use quantiles::{Description, describe, mean, median};
 pub use scalability::{SCALABILITY_MIN, Scalability, scalability};
 pub use step::{STEP_MIN, Step, step};
 pub use tests::Test;
+pub use trend::{Shape, TREND_MIN, Trend, Trends, trends};
 
 /// Whether every value is a number that can be reckoned with.
 fn all_finite(values: &[f64]) -> bool {

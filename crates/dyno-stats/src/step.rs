@@ -1,6 +1,6 @@
 //! Whether the level of a series changes once, and where.
 //!
-//! Each place but those near the ends is tried for two levels that fit best. How far they lie from
+//! Each place but those near the ends is tried for two levels of the logarithms that fit best. How far they lie from
 //! one another, against what the noise about them and its correlation allow, is the coefficient of
 //! a step in a linear model with errors correlated in a way that is not known (`gls`). That the
 //! place was chosen is paid for by the distribution of the largest of all these (Andrews, "Tests
@@ -10,10 +10,11 @@
 
 use crate::distributions::normal_quantile;
 use crate::gls::Coefficient;
-use crate::mean;
+use crate::logarithm::logarithms;
+use crate::{mean, trend};
 
 /// The shortest series in which a step can be told.
-pub const STEP_MIN: usize = 12;
+pub const STEP_MIN: usize = 6;
 
 /// A longer series is compared in as many cells of equal length.
 const CELLS_MAX: usize = 100;
@@ -32,8 +33,8 @@ pub struct Step {
     pub after: f64,
     /// The chance of a step as surely if there were none anywhere.
     pub p: f64,
-    /// What two levels leave of the variance about a straight line: below 1 the series is a step
-    /// rather than a drift.
+    /// What two levels leave of the variance about a trend of any shape: below 1 the series is a
+    /// step rather than a drift.
     pub of_drift: f64,
 }
 
@@ -45,6 +46,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
     }
     let cell = series.len().div_ceil(CELLS_MAX);
     let cells: Vec<f64> = series.chunks_exact(cell).filter_map(mean).collect();
+    let cells = logarithms(&cells);
     let margin = ((MARGIN * cells.len() as f64).ceil() as usize).max(2);
     let at = best(&cells, margin, cells.len() - margin)?;
     let regressor: Vec<f64> = (0..cells.len())
@@ -57,7 +59,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
         1 => at,
         _ => {
             let near = (at - 1) * cell..((at + 1) * cell).min(series.len());
-            best(series, near.start.max(1), near.end - 1)?
+            best(&logarithms(series), near.start.max(1), near.end - 1)?
         }
     };
     Some(Step {
@@ -65,7 +67,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
         before: mean(&series[..index])?,
         after: mean(&series[index..])?,
         p: chance_anywhere(chance, cells.len(), margin),
-        of_drift: about_levels(&cells, at) / about_line(&cells).max(f64::MIN_POSITIVE),
+        of_drift: about_levels(&cells, at) / trend::about_best(&cells).max(f64::MIN_POSITIVE),
     })
 }
 
@@ -111,17 +113,6 @@ fn about_levels(series: &[f64], index: usize) -> f64 {
         part.iter().map(|x| (x - middle).powi(2)).sum::<f64>()
     };
     about(before) + about(after)
-}
-
-/// The sum of squares about the straight line that fits best.
-fn about_line(series: &[f64]) -> f64 {
-    let n = series.len() as f64;
-    let middle = mean(series).unwrap_or_default();
-    let at = |index: usize| index as f64 - (n - 1.0) / 2.0;
-    let pairs = || series.iter().enumerate();
-    let products: f64 = pairs().map(|(index, x)| at(index) * (x - middle)).sum();
-    let squares: f64 = pairs().map(|(_, x)| (x - middle).powi(2)).sum();
-    (squares - products.powi(2) / (n * (n * n - 1.0) / 12.0)).max(0.0)
 }
 
 #[cfg(test)]

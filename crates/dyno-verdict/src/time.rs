@@ -8,6 +8,8 @@ mod stalls;
 mod steady_state;
 
 #[cfg(test)]
+mod level_tests;
+#[cfg(test)]
 mod tests;
 
 use dyno_core::finding::Cause;

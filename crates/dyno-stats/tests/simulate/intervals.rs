@@ -28,8 +28,9 @@ pub fn cases() -> Vec<Case> {
             let series = move |source: &mut Source, mean| source.series(n, phi, mean, 2.0);
             // Longer memory than so short a series can show is allowed for in part.
             let mean = match (n, phi) {
-                (..60, 0.9) => 0.76,
-                (..60, 0.8) => 0.9,
+                (..60, 0.9) => 0.65,
+                (..60, 0.8) => 0.82,
+                (..60, 0.5) => 0.93,
                 _ => 0.95,
             };
             cases.push(Case::new(MEAN, &of, AtLeast(mean), move |source| {
@@ -85,7 +86,14 @@ fn under_noise() -> Option<Case> {
 
 /// What the certainty costs: an interval must not be so wide that it says nothing.
 fn not_too_wide() -> impl Iterator<Item = Case> {
-    let limits = [(10, 2.5), (20, 1.2), (30, 0.8), (60, 0.5), (120, 0.3)];
+    let limits = [
+        (10, 1.6),
+        (12, 1.3),
+        (20, 0.9),
+        (30, 0.65),
+        (60, 0.5),
+        (120, 0.3),
+    ];
     limits.into_iter().map(|(n, most)| {
         let of = format!("{n} s, independent: wider than {most} deviations either way");
         Case::new(MEAN, of, AtMost(0.2), move |source| {

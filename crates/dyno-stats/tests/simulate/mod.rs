@@ -98,6 +98,22 @@ impl Source {
     }
 }
 
+impl Source {
+    /// An autoregression whose innovations have Student's t distribution with three degrees of
+    /// freedom, scaled to a deviation of 1.
+    pub fn tailed(&mut self, n: usize, phi: f64) -> Vec<f64> {
+        const SETTLED: usize = 30;
+        let scale = (1.0 - phi * phi).sqrt() / 3.0_f64.sqrt();
+        let mut state = 0.0;
+        let values = (0..n + SETTLED).map(|_| {
+            let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+            state = phi * state + scale * self.normal() / (squares / 3.0).sqrt();
+            state
+        });
+        values.skip(SETTLED).collect()
+    }
+}
+
 /// The share of the trials in which `trial` holds; trials alternate between seeds that are fixed.
 pub fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
     share_of(TRIALS, seed, trial)

@@ -1,7 +1,9 @@
 //! What is said of how steady a rate is: how it begins, whether it drifts and swings.
 
-use dyno_stats::dips::dips;
-use dyno_stats::{beginning, steady};
+use dyno_stats::dips::{dips, spells};
+use dyno_stats::{beginning, steady, trends};
+
+use super::Source;
 
 use super::cases::Asked::{AtLeast, AtMost};
 use super::cases::Case;
@@ -12,8 +14,10 @@ const SWING: &str = "a slow swing of 20 %";
 const DIPS: &str = "dips that recur";
 const DRIFT: &str = "a drift at 1 % of 10 % or more";
 const STEADY: &str = "no drift of 30 %, at 5 %";
+const SPELLS: &str = "low spells that take 5 %";
 const STEP: &str = "a step at 5 %";
 const STEP_SURE: &str = "a step at 1 %";
+const STEP_LARGE: &str = "a step at 1 % of 20 % or more";
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -55,6 +59,9 @@ pub fn cases() -> Vec<Case> {
     cases.extend(recurring());
     cases.extend(steady_ones());
     cases.extend(steps());
+    cases.extend(trending());
+    cases.extend(falling());
+    cases.extend(uneven());
     for (period, noise, least) in [
         (200.0, 0.04, 0.95),
         (450.0, 0.04, 0.95),
@@ -198,15 +205,150 @@ fn recurring() -> Vec<Case> {
     cases
 }
 
+/// What is no level: its length, what becomes of the rate, by the share of the time that is over.
+type Course = (&'static str, usize, fn(f64) -> f64);
+
+/// A rate that falls or rises all the time, evenly or not.
+fn trending() -> impl Iterator<Item = Case> {
+    let grows: Course = ("a table that grows, to an eighth", 20, |at| {
+        1.0 / (1.0 + 63.0 * at).sqrt()
+    });
+    let courses: [(Course, f64, f64, f64); 6] = [
+        (grows, 0.0, 0.2, 0.95),
+        (grows, 0.5, 0.2, 0.95),
+        (
+            ("evenly to half", 12, |at| 0.5_f64.powf(at)),
+            0.0,
+            0.05,
+            0.9,
+        ),
+        (("evenly to half", 30, |at| 0.5_f64.powf(at)), 0.5, 0.1, 0.7),
+        (
+            ("straight to a tenth", 20, |at| 1.0 - 0.9 * at),
+            0.5,
+            0.2,
+            0.95,
+        ),
+        (
+            ("twice as fast in the end", 20, |at| 1.0 + at.powi(6)),
+            0.0,
+            0.05,
+            0.9,
+        ),
+    ];
+    courses
+        .into_iter()
+        .map(|((what, seconds, of), phi, noise, least)| {
+            let of_what = format!(
+                "{seconds} s: {what}, coefficient {phi}, noise {} %",
+                noise * 100.0
+            );
+            Case::new(DRIFT, of_what, AtLeast(least), move |source| {
+                drifts(&course(source, (what, seconds, of), phi, noise))
+            })
+        })
+}
+
+fn course(source: &mut Source, of: Course, phi: f64, noise: f64) -> Vec<f64> {
+    let (_, seconds, of) = of;
+    let rates = Rates::level(source, seconds, phi, noise).0;
+    let last = (seconds - 1) as f64;
+    let with = rates.iter().enumerate();
+    with.map(|(second, rate)| rate * of(second as f64 / last))
+        .collect()
+}
+
+/// Rates that fall far and come back, or do not, and quiet ones.
+fn falling() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let middle: Course = ("a hundredth for 5 of 12 s", 12, |at| {
+        if (0.3..0.75).contains(&at) { 0.01 } else { 1.0 }
+    });
+    let dips: Course = ("40 % for 5 of 40 s, three times", 120, |at| {
+        if (at * 3.0).fract() > 0.87 { 0.4 } else { 1.0 }
+    });
+    for (of, noise, least) in [(middle, 0.05, 0.95), (dips, 0.05, 0.95), (dips, 0.1, 0.9)] {
+        let name = format!("{}, noise {} %", of.0, noise * 100.0);
+        cases.push(Case::new(SPELLS, name, AtLeast(least), move |source| {
+            falls(&course(source, of, 0.3, noise))
+        }));
+    }
+    for (to, phi) in [(0.01, 0.0), (0.0, 0.5)] {
+        let name = format!("12 s of which the last 5 have {to} of the rate, coefficient {phi}");
+        cases.push(Case::new(STEP_SURE, name, AtLeast(0.95), move |source| {
+            let rates = Rates::level(source, 12, phi, 0.2).step(7, to);
+            steps_by(&rates.0, 0.01) == Some(7)
+        }));
+    }
+    for (points, noise, least) in [(10, 0.05, 0.95), (9, 0.05, 0.95), (6, 0.03, 0.9)] {
+        let name = format!("{points} means of 30 s, the second half 40 % of the first");
+        cases.push(Case::new(STEP_SURE, name, AtLeast(least), move |source| {
+            let rates = Rates::level(source, points, 0.0, noise).step(points / 2, 0.4);
+            steps_by(&rates.0, 0.01) == Some(points / 2)
+        }));
+    }
+    for (seconds, phi, deviation) in LEVELS {
+        let name = format!(
+            "{seconds} s level, coefficient {phi}, deviation {} %",
+            deviation * 100.0
+        );
+        cases.push(Case::new(SPELLS, name, AtMost(0.03), move |source| {
+            falls(&Rates::level(source, seconds, phi, deviation).0)
+        }));
+    }
+    cases
+}
+
+/// Levels with a long tail: innovations by Student's t of three degrees of freedom. A step that
+/// lasts is what such a tail makes with a coefficient of 0.8.
+fn uneven() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (seconds, phi) in [
+        (10, 0.0),
+        (12, 0.5),
+        (20, 0.8),
+        (30, 0.5),
+        (120, 0.8),
+        (300, 0.5),
+    ] {
+        let name = format!("{seconds} s level with a long tail, coefficient {phi}, 10 %");
+        let level = move |source: &mut Source| -> Vec<f64> {
+            let tailed = source.tailed(seconds, phi);
+            tailed.iter().map(|x| (1.0 + 0.1 * x).max(0.0)).collect()
+        };
+        let most = if is_long_memory(seconds, phi) {
+            0.05
+        } else {
+            0.03
+        };
+        cases.push(Case::new(DRIFT, &name, AtMost(most), move |source| {
+            drifts(&level(source))
+        }));
+        cases.push(Case::new(SPELLS, &name, AtMost(0.01), move |source| {
+            falls(&level(source))
+        }));
+        cases.push(Case::new(STEP_LARGE, &name, AtMost(most), move |source| {
+            let found = dyno_stats::step(&level(source));
+            found.is_some_and(|step| {
+                let by = step.after / step.before - 1.0;
+                step.p <= 0.01 && step.of_drift < 1.0 && by.abs() >= 0.2
+            })
+        }));
+    }
+    cases
+}
+
 /// What so short a series cannot tell from a level that moves.
 fn is_long_memory(seconds: usize, phi: f64) -> bool {
-    seconds < 60 && phi >= 0.8
+    (seconds < 60 && phi >= 0.8) || (seconds < 120 && phi >= 0.9)
 }
 
 /// Steps that are none, and those that are.
 fn steps() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi) in [
+        (6, 0.0),
+        (8, 0.0),
         (12, 0.0),
         (12, 0.5),
         (20, 0.0),
@@ -271,16 +413,21 @@ fn begins_off(rates: &[f64]) -> bool {
 }
 
 fn drifts(rates: &[f64]) -> bool {
-    steady::slope_with(rates, 0.99).is_some_and(|slope| {
-        slope.significant() && slope.relative.is_some_and(|by| by.abs() >= 0.1)
+    trends(rates).is_some_and(|found| {
+        let surest = found.surest();
+        surest.p <= 0.01 && surest.change.abs() >= 0.1
     })
 }
 
 fn is_steady(rates: &[f64]) -> bool {
-    steady::slope_with(rates, 0.90).is_some_and(|slope| {
-        let whole = (rates.len() - 1) as f64 / dyno_stats::mean(rates).unwrap_or(f64::NAN);
-        slope.bounds.low * whole >= -0.3 && slope.bounds.high * whole <= 0.3
+    trends(rates).is_some_and(|found| {
+        let bounds = found.even().alone(0.9);
+        bounds.low >= -0.3 && bounds.high <= 0.3
     })
+}
+
+fn falls(rates: &[f64]) -> bool {
+    spells(rates).is_some_and(|found| found.lost >= 0.05)
 }
 
 fn swings(rates: &[f64]) -> bool {

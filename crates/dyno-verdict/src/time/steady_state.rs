@@ -1,9 +1,11 @@
 //! Checks 23 and 24: warm-up and steady state.
 
 mod logged;
+mod spells;
 mod trend;
+mod why;
 
-use dyno_analysis::stalls::{Span, Stalls};
+use dyno_analysis::stalls::Stalls;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
@@ -13,7 +15,8 @@ use crate::check::{Check, Made, Threshold};
 use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
-use trend::{Change, Trend, shown};
+use trend::{Change, Trend};
+use why::{causes_of, slower_part};
 
 pub(super) const WARM_UP: Check = Check {
     number: 23,
@@ -22,7 +25,8 @@ pub(super) const WARM_UP: Check = Check {
     rule: "Doubt if sessions still started within the measurement, or if the rate of its first \
            3, 6, 12, … seconds, up to a fifth of it, differs from the rest by {0} % or more with \
            {1} % confidence, whatever the rate's autocorrelation, or if it steps within that \
-           fifth by {3} % or more; of a rate that steps later on, what lies before the step. \
+           fifth by {3} % or more; of a rate that steps later on, what lies before the step. Not \
+           checked where `steady-state` tells of a drift that goes on behind that fifth. \
            Needs {2} whole seconds, stalled ones not counted.",
     thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
@@ -32,17 +36,21 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within {9} % \
-           of its mean either way, which one of 20 runs with such a drift does. Doubt if the 99 % \
+    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, lies \
+           within {9} % either way, which one of 20 runs with such a drift does. Doubt if the 99 % \
            interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's \
-           tau of {5}; if the level steps by {0} % or more at some second, with {8} % confidence, \
-           unless `warm-up` tells it; if it changes several times or swings slowly by {0} % or \
-           more; if dips that recur take {7} % of the throughput or more; or if the latency of an \
-           open loop that is no overload drifts by {2} %. Not checked if nothing of this is found \
-           in a run that stood still for {6} % of the time, which `stalls` tells. Else not \
-           checked, with the length that would do. Needs {3} whole seconds, 12 for a step, 30 for \
-           dips, {4} for several changes, 600 for swings. Also doubt if an imported log itself \
-           says that its load or rate was not steady.",
+           tau of {5}, be it even, mostly at first or mostly towards the end, unless `warm-up` \
+           tells of its beginning; if the level steps by {0} % or more at some second, with {8} % \
+           confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
+           {0} % or more; if dips that recur, or low spells of 3 s or more together, a third or \
+           more below the level, take {7} % of the throughput or more; or if the latency of an \
+           open loop that is no overload drifts by {2} %. Drifts and steps are those of the \
+           rate's logarithm, in which what lies below 5 % of the level counts as that. Not checked \
+           if nothing of this is found in a run that stood still for {6} % of the time, which \
+           `stalls` tells. Else not checked, with the length that would do. Needs {3} whole \
+           seconds, or {10} intervals of 5 s or longer; 30 for dips, {4} for \
+           several changes, 600 for swings. Also doubt if an imported log itself says that its \
+           load or rate was not steady.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -54,6 +62,7 @@ pub(super) const STEADY_STATE: Check = Check {
         DIPPED,
         SURE,
         EXCLUDED,
+        LONG_BINS,
     ],
     make: logged::steady_state,
 };
@@ -77,6 +86,13 @@ const BINS: Threshold = Threshold {
     unit: "count",
     why: "fewer have neither a trend nor a beginning",
 };
+const LONG_BINS: Threshold = Threshold {
+    name: "intervals of 5 s or longer",
+    value: 6.0,
+    unit: "count",
+    why: "means of so many seconds are even; of fewer a step does not leave three on each side",
+};
+const LONG_S: f64 = 5.0;
 const DRIFT: Threshold = Threshold {
     name: "drift or change of level of the rate",
     value: 20.0,
@@ -118,7 +134,7 @@ const STILL: Threshold = Threshold {
     why: "as much of the mean is missing then as a drift may move it by",
 };
 const DIPPED: Threshold = Threshold {
-    name: "lost in dips that recur",
+    name: "lost in dips that recur or in spells",
     value: 5.0,
     unit: "percent of the throughput",
     why: "whoever compares must know whether the run holds as many of them as the other",
@@ -127,9 +143,8 @@ const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",
     value: 0.8,
     unit: "ratio",
-    why: "nine of ten pairs of seconds stand in the drift's order, which a dozen seconds without \
-          one reach in one of a thousand runs; the interval of a straight line's slope widens \
-          where a ramp is curved",
+    why: "nine of ten pairs of seconds are in the drift's order, which a dozen seconds without one \
+          reach in one of a thousand runs",
 };
 
 fn warm_up(view: &View) -> Made {
@@ -172,6 +187,14 @@ fn warm_up(view: &View) -> Made {
         ));
     };
     let made = beginning(view, &found);
+    let differs = (found.first / found.rest - 1.0).abs() * 100.0 >= EARLY.value;
+    let passes = made.outcome == Outcome::Pass;
+    if differs && step.is_none() && ((passes && trend::drifts(rates)) || trend::drifts_on(rates)) {
+        return Made::not_checked(
+            "The rate drifts on behind its beginning, as `steady-state` tells: the beginning is a \
+             part of that.",
+        );
+    }
     if made.outcome == Outcome::Doubt && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
     {
         return Made::not_checked(
@@ -261,11 +284,11 @@ const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed
 
 fn steady_state(view: &View) -> Made {
     let rates = view.rates();
-    let seconds = rates.len();
-    if (seconds as f64) < BINS.value {
-        return Made::not_checked(format!("{} are too few for a trend.", view.whole(seconds)));
+    if !are_enough(view, &rates) {
+        let few = view.whole(rates.len());
+        return Made::not_checked(format!("{few} are too few for a trend."));
     }
-    let Some(rate) = Trend::of(&rates) else {
+    let Some(rate) = Trend::of(&without_stalls(view, &rates)) else {
         return Made::not_checked("The rate has no trend to compute.");
     };
     let latency = latency(view);
@@ -275,12 +298,14 @@ fn steady_state(view: &View) -> Made {
     let trends = faults.len();
     let much = |dips: &&Dips| lose_much(dips);
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
+    let spells = spells::of(view, &rates).filter(|_| faults.is_empty());
+    faults.extend(spells.as_ref().map(|spells| spells::told(view, spells)));
     match still(view) {
         Some(still) if faults.is_empty() => return Made::not_checked(still),
         _ => {}
     }
     let dip = dips.as_ref().filter(|dips| !much(dips));
-    let facts = rate.text(view, faults.is_empty(), dip);
+    let facts = rate.text(view, faults.is_empty() || spells.is_some(), dip);
     let steady = faults.is_empty();
     if steady && !rate.level() {
         return Made::not_checked(format!(
@@ -294,20 +319,24 @@ fn steady_state(view: &View) -> Made {
         true => (Outcome::Pass, facts, Vec::new()),
         false => {
             let faults = text::sentence(&faults.join("; "));
-            let why = causes_of(view, &rate, change, dips.as_ref().filter(much));
+            let why = match &spells {
+                Some(spells) => spells::causes(view, spells),
+                None => causes_of(view, &rate, change, dips.as_ref().filter(much)),
+            };
             let evidence = format!("{faults} {facts}{}", why.sentence);
             (Outcome::Doubt, evidence, why.causes)
         }
     };
-    let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;
+    let dips_only = trends == 0 && (spells.is_some() || dips.as_ref().is_some_and(|d| much(&d)));
+    let (drift, bounds) = rate.decided(steady || spells.is_some());
     let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
     let advice = causes::advice(&causes, advice);
     Made::of(outcome, evidence, &advice)
         .naming(causes)
-        .with("drift", shown(rate.drift), "percent of the mean")
-        .with("drift, low", shown(rate.sure.low), "percent of the mean")
-        .with("drift, high", shown(rate.sure.high), "percent of the mean")
+        .with("drift", drift, "percent")
+        .with("drift, low", bounds.low, "percent")
+        .with("drift, high", bounds.high, "percent")
         .with("Kendall's tau", rate.tau, "ratio")
         .with_some(
             "largest change of level",
@@ -325,7 +354,7 @@ fn steady_state(view: &View) -> Made {
         .with_some(
             "drift of the latency",
             latency.map(|trend| trend.drift),
-            "percent of the mean",
+            "percent",
         )
 }
 
@@ -339,10 +368,21 @@ pub(super) fn is_told(view: &View) -> bool {
 pub(super) fn undecided(view: &View) -> Option<f64> {
     let rates = view.rates();
     let made = steady_state(view);
-    let enough = rates.len() as f64 >= BINS.value && made.outcome == Outcome::NotChecked;
+    let enough = are_enough(view, &rates) && made.outcome == Outcome::NotChecked;
     let enough = enough && still(view).is_none();
-    let rate = enough.then(|| Trend::of(&rates)).flatten()?;
+    let rate = enough
+        .then(|| Trend::of(&without_stalls(view, &rates)))
+        .flatten()?;
     Some(rate.needs_s(view))
+}
+
+/// Whether there are as many values as a trend needs.
+fn are_enough(view: &View, rates: &[f64]) -> bool {
+    let least = match view.usual_s() >= LONG_S {
+        true => LONG_BINS.value,
+        false => BINS.value,
+    };
+    rates.len() as f64 >= least
 }
 
 /// The mean of the second half over that of the first.
@@ -402,41 +442,6 @@ pub(super) fn step(rates: &[f64]) -> Option<(usize, f64)> {
     Some((step.index, step.by))
 }
 
-/// What differed while the rate was lower.
-fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Dips>) -> Explained {
-    if let Some(change) = change.filter(Change::matters) {
-        let at_s = view.bins[change.index].from_s();
-        return slower_part(view, at_s, change.by > 0.0);
-    }
-    if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
-        let (first, second) = (view.length_s / 3.0, view.length_s * 2.0 / 3.0);
-        let part = |from_s, to_s| [Span { from_s, to_s }];
-        let (slower, unusual) = match rate.drift < 0.0 {
-            true => (part(second, view.length_s), part(first, view.length_s)),
-            false => (part(0.0, first - 1.0), part(0.0, second)),
-        };
-        return causes::sentence(view, "In the slower third", &slower, &unusual);
-    }
-    let Some(dips) = dips else {
-        return Explained::default();
-    };
-    let rates = view.rates();
-    let level = dyno_stats::median(&rates).unwrap_or_default();
-    let spans = causes::below(view, level * (1.0 - dips.depth / 2.0));
-    causes::sentence(view, "In the dips", &spans, &spans)
-}
-
-/// What differed in the slower of two parts of the measurement.
-fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> Explained {
-    let (words, from_s, to_s) = match first_is_slower {
-        // A sample up to a second behind it would be one of the other part.
-        true => ("Before", 0.0, at_s - 1.0),
-        false => ("From then on", at_s, view.length_s),
-    };
-    let slower = [Span { from_s, to_s }];
-    causes::sentence(view, words, &slower, &slower)
-}
-
 /// How the latency of an open loop goes.
 fn latency(view: &View) -> Option<Trend> {
     let bins = view.bins.iter().filter(|_| view.open_loop());
@@ -445,7 +450,6 @@ fn latency(view: &View) -> Option<Trend> {
     enough.then(|| Trend::of(&times)).flatten()
 }
 
-/// What speaks against a steady state.
 /// How long the rate stood still, in words, if that is too much of the time for what is left to
 /// tell whether it is steady.
 fn still(view: &View) -> Option<String> {
@@ -460,6 +464,13 @@ fn still(view: &View) -> Option<String> {
     })
 }
 
+/// Whether the rate drifts, and not merely in its beginning, of which `warm-up` tells.
+fn drifts(view: &View, rate: &Trend) -> bool {
+    let on = || trend::drifts_on(&without_stalls(view, &view.rates()));
+    rate.drifts(SMALL_DRIFT.value, DRIFT.value) && (warm_up(view).outcome != Outcome::Doubt || on())
+}
+
+/// What speaks against a steady state.
 fn unsteady(
     view: &View,
     rate: &Trend,
@@ -469,7 +480,7 @@ fn unsteady(
     let mut faults = Vec::new();
     if let Some(change) = change.filter(Change::matters) {
         faults.push(change.text(view));
-    } else if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
+    } else if drifts(view, rate) {
         faults.push("the rate drifts".to_owned());
     }
     if let Some(by) = rate.swing.filter(|by| *by >= DRIFT.value) {
@@ -479,7 +490,7 @@ fn unsteady(
     // Of a queue that grows nothing else is to be expected.
     if let Some(trend) = drifts.filter(|_| !open_loop::overloaded(view)) {
         faults.push(format!(
-            "the latency drifts by {} % of its mean",
+            "the latency drifts by {} %",
             text::plain(trend.drift)
         ));
     }

@@ -426,7 +426,7 @@ fn a_run_is_long_enough_for_its_mean() {
     let short = check(&rated(&[1000.0; 5]), "length", Doubt);
     assert!(short.evidence.starts_with("In 5 s"), "{}", short.evidence);
     // Whatever could be wrong with it would not have been found.
-    let uneven = noisy(20, 1000.0, 0.14, 4);
+    let uneven = noisy(20, 1000.0, 0.17, 4);
     check(&rated(&uneven), "steady-state", NotChecked);
     let uneven = check(&rated(&uneven), "length", Doubt);
     assert!(uneven.advice.contains("about"), "{}", uneven.evidence);

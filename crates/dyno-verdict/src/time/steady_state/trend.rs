@@ -1,21 +1,25 @@
 //! How a series goes: its drift, its changes of level, its slow swings.
 
 use dyno_core::record::EventKind;
-use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 use dyno_stats::intervals::Bounds;
+use dyno_stats::{Beginning, Shape};
 
-use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SURE, told};
+use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, told};
 use crate::text;
 use crate::view::View;
 
-/// How a series goes, in percent of its mean from its first value to its last.
+/// How a series goes, in percent from its first value to its last.
 pub(super) struct Trend {
+    /// Of the shape that is the least by chance where it surely is none, else of an even one.
     pub(super) drift: f64,
-    /// Its 99 % interval, by which it is one.
+    /// Its 99 % interval, by which it is one, whatever its shape.
     pub(super) sure: Bounds,
+    /// Of an even one.
+    even: f64,
     /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
-    pub(super) likely: Bounds,
+    likely: Bounds,
+    shape: Shape,
     /// Kendall's tau against time.
     pub(super) tau: f64,
     /// How far it swings slowly.
@@ -24,35 +28,47 @@ pub(super) struct Trend {
 
 impl Trend {
     pub(super) fn of(values: &[f64]) -> Option<Self> {
-        let mean = dyno_stats::mean(values).filter(|mean| *mean > 0.0)?;
-        let slope = dyno_stats::steady::slope_with(values, 0.99)?;
-        let likely = dyno_stats::steady::slope_with(values, 0.90)?.bounds;
-        let whole = |per_step: f64| per_step * (values.len() - 1) as f64 / mean * 100.0;
-        let bounds = |bounds: Bounds| Bounds {
-            low: whole(bounds.low),
-            high: whole(bounds.high),
+        let found = dyno_stats::trends(values)?;
+        let percent = |bounds: Bounds| Bounds {
+            low: bounds.low * 100.0,
+            high: bounds.high * 100.0,
         };
+        let chance = 1.0 - SURE.value / 100.0;
+        let surest = Some(found.surest()).filter(|one| one.p <= chance);
+        let told = surest.unwrap_or(found.even());
         Some(Self {
-            drift: whole(slope.per_step),
-            sure: bounds(slope.bounds),
-            likely: bounds(likely),
+            drift: told.change * 100.0,
+            sure: percent(told.bounds(SURE.value / 100.0)),
+            even: found.even().change * 100.0,
+            likely: percent(found.even().alone(0.9)),
+            shape: told.shape,
             tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
             swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
         })
     }
 
+    /// The drift and the interval that decided.
+    pub(super) fn decided(&self, steady: bool) -> (f64, Bounds) {
+        match steady {
+            true => (self.even, self.likely),
+            false => (self.drift, self.sure),
+        }
+    }
+
     /// What there is to say of it, with the interval that decided.
     pub(super) fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
-        let (level, bounds) = match steady {
-            true => (90, self.likely),
-            false => (99, self.sure),
+        let (drift, bounds) = self.decided(steady);
+        let shape = match self.shape {
+            Shape::AtFirst if !steady => ", most of it at first",
+            Shape::AtLast if !steady => ", most of it towards the end",
+            _ => "",
         };
         format!(
-            "Over the measurement the rate drifts by {} % of its mean ({level} % interval {} to \
-             {} %){}{}.",
-            text::signed(shown(self.drift)),
-            text::signed(shown(bounds.low)),
-            text::signed(shown(bounds.high)),
+            "Over the measurement the rate drifts by {} % ({} % interval {} to {} %){shape}{}{}.",
+            text::signed(drift),
+            if steady { 90.0 } else { SURE.value },
+            text::signed(bounds.low),
+            text::signed(bounds.high),
             pages(view),
             dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
         )
@@ -60,9 +76,9 @@ impl Trend {
 
     /// Surely by one bound, or in nearly all pairs of values by another.
     pub(super) fn drifts(&self, sure: f64, ordered: f64) -> bool {
-        let straight = self.sure.low > 0.0 || self.sure.high < 0.0;
+        let surely = self.sure.low > 0.0 || self.sure.high < 0.0;
         let by = self.drift.abs();
-        (by >= sure && straight) || (by >= ordered && self.tau.abs() >= ORDER.value)
+        (by >= sure && surely) || (by >= ordered && self.tau.abs() >= ORDER.value)
     }
 
     /// Whether a drift that matters is excluded.
@@ -70,18 +86,25 @@ impl Trend {
         self.likely.low >= -EXCLUDED.value && self.likely.high <= EXCLUDED.value
     }
 
-    /// At what length the interval is narrow enough to exclude one: it narrows with the square root
-    /// of the length. As long as it was is never enough.
+    /// At what length the interval is narrow enough to exclude one: on the scale of logarithms it
+    /// narrows with the square root of the length. As long as it was is never enough.
     pub(super) fn needs_s(&self, view: &View) -> f64 {
-        let half = (self.likely.high - self.likely.low) / 2.0;
-        let room = (EXCLUDED.value - self.drift.abs()).max(EXCLUDED.value / 2.0);
+        let log = |percent: f64| (percent / 100.0).ln_1p();
+        let half = (log(self.likely.high) - log(self.likely.low)) / 2.0;
+        let excluded = log(EXCLUDED.value);
+        let room = (excluded - log(self.even).abs()).max(excluded / 2.0);
         (view.length_s * (half / room).powi(2).max(1.5)).ceil()
     }
 }
 
-/// A rate that falls to nothing in a straight line drifts by 200 % of its mean, and none by more.
-pub(super) fn shown(percent: f64) -> f64 {
-    percent.clamp(-200.0, 200.0)
+/// Whether the rate of these seconds drifts by as much as matters.
+pub(super) fn drifts(rates: &[f64]) -> bool {
+    Trend::of(rates).is_some_and(|trend| trend.drifts(SMALL_DRIFT.value, DRIFT.value))
+}
+
+/// Whether it still does when the first fifth is left out: it is no beginning then.
+pub(super) fn drifts_on(rates: &[f64]) -> bool {
+    drifts(rates) && drifts(&rates[rates.len() / 5..])
 }
 
 /// A change of level.

@@ -1,0 +1,40 @@
+//! Times in which the rate lay far below its level and came back.
+
+use dyno_core::finding::Outcome;
+use dyno_stats::dips::Spells;
+
+use super::{DIPPED, without_stalls};
+use crate::text;
+use crate::time::causes::{self, Explained};
+use crate::view::View;
+
+/// The low spells of the rate that take so much that they matter. Stalls are none, nor is what
+/// `warm-up` tells.
+pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
+    let found = dyno_stats::dips::spells(&without_stalls(view, rates))?;
+    let matters = found.lost * 100.0 >= DIPPED.value;
+    (matters && super::warm_up(view).outcome != Outcome::Doubt).then_some(found)
+}
+
+/// What they are, in words.
+pub(super) fn told(view: &View, spells: &Spells) -> String {
+    format!(
+        "it falls by {} % {} time{}, for {} {}, which takes {} % of the throughput",
+        text::plain(spells.depth * 100.0),
+        spells.count,
+        text::plural(spells.count as u64),
+        text::seconds(spells.values as f64 * view.usual_s()),
+        if spells.count == 1 {
+            "in a row"
+        } else {
+            "together"
+        },
+        text::plain(spells.lost * 100.0)
+    )
+}
+
+/// What differed meanwhile.
+pub(super) fn causes(view: &View, spells: &Spells) -> Explained {
+    let spans = causes::below(view, spells.bound);
+    causes::sentence(view, "Meanwhile", &spans, &spans)
+}
