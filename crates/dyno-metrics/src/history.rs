@@ -91,11 +91,16 @@ const OF_ALL: [(Metric, Tell); 11] = [
 
 /// Those of an open loop.
 const OF_OPEN: [(Metric, Tell); 2] = [
-    (BACKLOG, |after| plain(after.interval.backlog)),
+    (BACKLOG, |after| known(after.interval.backlog)),
     (CONCURRENCY, |after| {
-        plain(u64::from(after.interval.concurrency))
+        known(after.interval.concurrency.map(u64::from))
     }),
 ];
+
+/// No sample where an import does not know it.
+fn known(count: Option<u64>) -> Vec<(Vec<Label>, f64)> {
+    count.map(plain).unwrap_or_default()
+}
 
 fn plain(count: u64) -> Vec<(Vec<Label>, f64)> {
     vec![(Vec::new(), count as f64)]
