@@ -208,12 +208,10 @@ impl Push {
         let url = destination.url().to_owned();
         let temporality = destination.temporality();
         let place = url.clone();
-        let on_trouble = move |why: &str| {
-            let hint = match why {
-                "it answered with status 401" | "it answered with status 403" => {
-                    format!("; headers are taken from ${HEADERS}")
-                }
-                "it answered with status 404" => {
+        let on_trouble = move |why: &str, status: Option<u16>| {
+            let hint = match status {
+                Some(401 | 403) => format!("; headers are taken from ${HEADERS}"),
+                Some(404) => {
                     "; is the path right? Prometheus needs --web.enable-otlp-receiver (version 3), \
                      and then the URL http://HOST:9090/api/v1/otlp"
                         .to_owned()

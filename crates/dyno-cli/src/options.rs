@@ -23,6 +23,8 @@ pub struct Opt {
     pub bare: bool,
     /// It is `bare`, but a word may follow it as its value where no word stands before it.
     pub leads: bool,
+    /// It means something when it is given again.
+    pub repeats: bool,
     /// One sentence without a full stop.
     pub help: &'static str,
     /// Heading in help.
@@ -370,6 +372,7 @@ mod tests {
             value: Some("N"),
             bare: false,
             leads: false,
+            repeats: false,
             help: "how many",
             group: "Load",
         },
@@ -380,6 +383,7 @@ mod tests {
             value: None,
             bare: false,
             leads: false,
+            repeats: false,
             help: "say less",
             group: "Output",
         },

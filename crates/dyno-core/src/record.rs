@@ -3,6 +3,9 @@
 //!
 //! Times named `at_s` are seconds from the start of the measurement; the warm-up is negative.
 
+mod cost;
+mod detail;
+
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +15,9 @@ use crate::finding::{Finding, Verdict};
 use crate::plan::{Drive, Plan};
 use crate::states::{IdleIn, SessionState};
 use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
+
+use cost::StoredCost;
+pub use detail::{EventDetail, SettingChange};
 
 /// The results file of whoever names none.
 pub const RESULTS_FILE: &str = "dyno.db";
@@ -216,6 +222,9 @@ pub struct Event {
     pub kind: EventKind,
     /// In words.
     pub text: String,
+    /// As values, where checks need them. The results file and JSON have them beside the words.
+    #[serde(default, skip_serializing_if = "EventDetail::is_empty")]
+    pub detail: EventDetail,
 }
 
 /// Something that could not be observed.
@@ -260,11 +269,9 @@ pub struct Operation {
     pub total: Option<Span>,
 }
 
-/// How the source of a cost begins that was observed and tells nothing of the run.
-pub const LEFT_OUT: &str = "left out: ";
-
 /// What one event cost, e.g. server CPU µs, KB written to disk, network bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredCost")]
 pub struct Cost {
     /// What, e.g. `server CPU`.
     pub name: String,
@@ -274,6 +281,9 @@ pub struct Cost {
     pub unit: String,
     /// The series it was made of, or why there is none.
     pub source: String,
+    /// It was observed, but tells nothing of the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
 }
 
 /// One session's share of the work.

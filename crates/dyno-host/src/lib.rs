@@ -14,7 +14,7 @@ mod program;
 mod threads;
 
 pub use options::{Definition, Edition, Kind};
-pub use plan::{Figure, Plan, Setting};
+pub use plan::{Figure, NotReady, Plan, Setting};
 pub use program::Program;
 
 /// A test of the host.

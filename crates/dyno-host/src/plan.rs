@@ -22,6 +22,26 @@ pub struct Setting {
     pub rand: RandPlan,
 }
 
+/// Why a run cannot begin.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct NotReady {
+    /// What is missing, in words.
+    pub why: String,
+    /// Whether the test's command `prepare` makes what is missing.
+    pub needs_prepare: bool,
+}
+
+impl NotReady {
+    /// A reason that `prepare` does not remove.
+    pub(crate) fn for_good(why: String) -> Self {
+        Self {
+            why,
+            needs_prepare: false,
+        }
+    }
+}
+
 /// A figure of a test besides its events and their latencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -88,7 +108,7 @@ impl Plan {
     ///
     /// # Errors
     /// What is missing, and how to get it.
-    pub fn ready(&self) -> Result<(), String> {
+    pub fn ready(&self) -> Result<(), NotReady> {
         match self {
             Self::FileIo(io) => io.ready(),
             _ => Ok(()),

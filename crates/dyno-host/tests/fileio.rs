@@ -197,9 +197,16 @@ fn files_are_made_extended_reused_and_removed() {
 #[test]
 fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let ready = |options: &[(&str, &str)]| plan(folder.path(), options)?.ready();
+    let test = |options: &[(&str, &str)]| plan(folder.path(), options);
+    let ready =
+        |options: &[(&str, &str)]| test(options)?.ready().map_err(|error| error.to_string());
+    let needs_prepare = |options: &[(&str, &str)]| {
+        let error = test(options).unwrap().ready().unwrap_err();
+        error.needs_prepare
+    };
     let rndrd = ("file-test-mode", "rndrd");
     let missing = ready(&[]).unwrap_err();
+    assert!(!needs_prepare(&[]) && needs_prepare(&[rndrd]));
     assert_eq!(missing, "Missing required argument: --file-test-mode");
     let missing = ready(&[rndrd]).unwrap_err();
     assert!(
@@ -210,6 +217,7 @@ fn what_is_missing_is_named() {
     let short = ready(&[rndrd]).unwrap_err();
     let says = "is 2KiB, but at least 160KiB is expected";
     assert!(short.contains(says), "{short}");
+    assert!(needs_prepare(&[rndrd]));
     for (name, value, says) in [
         ("file-test-mode", "rnd", "'rnd' is none of"),
         ("file-extra-flags", "sync,fast", "'fast' is none of"),

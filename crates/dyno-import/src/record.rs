@@ -319,6 +319,7 @@ fn events(draft: &Draft) -> Vec<Event> {
         until_s: None,
         kind: EventKind::Note,
         text,
+        detail: EventDetail::default(),
     };
     let checkpoints = draft.checkpoints.iter().map(|(at_s, report)| {
         let events = report.events().unwrap_or(0);

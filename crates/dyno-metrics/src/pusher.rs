@@ -123,10 +123,9 @@ impl Destination {
         }
         match request.send(body) {
             // A redirect is not followed, since headers may hold what is secret.
-            Ok(reply) if reply.status().is_redirection() => Err(Refusal {
-                why: format!("it answered with status {}", reply.status().as_u16()),
-                again: false,
-            }),
+            Ok(reply) if reply.status().is_redirection() => {
+                Err(Refusal::of_status(reply.status().as_u16()))
+            }
             Ok(mut reply) => {
                 let body = reply
                     .body_mut()
@@ -134,24 +133,18 @@ impl Destination {
                     .limit(ANSWER_MAX)
                     .read_to_vec();
                 // It is not sent again: what it has taken would be counted twice.
-                let refusal = |why: String| Refusal { why, again: false };
+                let refusal = |why: String| Refusal::unanswered(why, false);
                 let body = body.map_err(|error| refusal(format!("its answer was cut: {error}")))?;
                 let told = ExportMetricsServiceResponse::decode(body.as_slice());
                 let told = told.map_err(|_| refusal("its answer is not of OTLP".to_owned()))?;
                 Ok(Taken::of(told))
             }
-            Err(ureq::Error::StatusCode(status)) => Err(Refusal {
-                why: format!("it answered with status {status}"),
-                again: matches!(status, 429 | 502 | 503 | 504),
-            }),
-            Err(ureq::Error::Timeout(_)) => Err(Refusal {
-                why: format!("it did not answer within {:.1} s", patience.as_secs_f64()),
-                again: true,
-            }),
-            Err(error) => Err(Refusal {
-                why: error.to_string(),
-                again: true,
-            }),
+            Err(ureq::Error::StatusCode(status)) => Err(Refusal::of_status(status)),
+            Err(ureq::Error::Timeout(_)) => {
+                let why = format!("it did not answer within {:.1} s", patience.as_secs_f64());
+                Err(Refusal::unanswered(why, true))
+            }
+            Err(error) => Err(Refusal::unanswered(error.to_string(), true)),
         }
     }
 }
@@ -196,8 +189,28 @@ impl Taken {
 /// Why a request came to nothing.
 struct Refusal {
     why: String,
+    /// The receiver's status, if it answered.
+    status: Option<u16>,
     /// Whether it may do better later.
     again: bool,
+}
+
+impl Refusal {
+    fn of_status(status: u16) -> Self {
+        Self {
+            why: format!("it answered with status {status}"),
+            status: Some(status),
+            again: matches!(status, 429 | 502 | 503 | 504),
+        }
+    }
+
+    fn unanswered(why: String, again: bool) -> Self {
+        Self {
+            why,
+            status: None,
+            again,
+        }
+    }
 }
 
 /// An interval, or the state at one end of the run.
@@ -234,7 +247,7 @@ struct State {
 }
 
 /// Called with the reason when a push fails for the first time.
-pub type OnTrouble = Box<dyn FnMut(&str) + Send>;
+pub type OnTrouble = Box<dyn FnMut(&str, Option<u16>) + Send>;
 
 /// Pushes what it is given, in order.
 pub struct Pusher {
@@ -361,10 +374,9 @@ impl Work {
                     self.told.late |= failed;
                     self.told.rejected += taken.rejected;
                     if taken.rejected > 0 {
-                        self.warn(&format!(
-                            "it rejected {} data points: {}",
-                            taken.rejected, taken.why
-                        ));
+                        let why =
+                            format!("it rejected {} data points: {}", taken.rejected, taken.why);
+                        self.warn(&why, None);
                         self.told.rejected_why = taken.why;
                     }
                     return;
@@ -372,7 +384,7 @@ impl Work {
                 Err(refusal) => refusal,
             };
             failed = true;
-            self.warn(&refusal.why);
+            self.warn(&refusal.why, refusal.status);
             if !refusal.again || self.is_late(pause) {
                 self.drop_for(refusal.why);
                 return;
@@ -390,10 +402,10 @@ impl Work {
     }
 
     /// Once is enough.
-    fn warn(&mut self, why: &str) {
+    fn warn(&mut self, why: &str, status: Option<u16>) {
         if !self.has_warned {
             self.has_warned = true;
-            (self.on_trouble)(why);
+            (self.on_trouble)(why, status);
         }
     }
 

@@ -256,7 +256,7 @@ fn events(body: &[u8]) -> f64 {
 fn pusher(url: &str, told: &Arc<Mutex<Vec<String>>>) -> Pusher {
     let destination = Destination::new(url, Some(Temporality::Delta)).unwrap();
     let told = Arc::clone(told);
-    let tell = move |why: &str| told.lock().unwrap().push(why.to_owned());
+    let tell = move |why: &str, _: Option<u16>| told.lock().unwrap().push(why.to_owned());
     Pusher::start(destination, Vec::new(), Box::new(tell)).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! What observers hand over.
 
 use dyno_core::clock::Nanos;
-use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
+use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 use serde::{Deserialize, Serialize};
 
 /// How many observations may wait for their consumer. A sample is one; the facts, settings and
@@ -60,6 +60,9 @@ pub enum Observation {
         kind: EventKind,
         /// In words.
         text: String,
+        /// As values.
+        #[serde(default)]
+        detail: EventDetail,
     },
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::clock::Nanos;
-use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
+use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 
 use crate::Observation;
 
@@ -101,6 +101,18 @@ impl Sink {
             until,
             kind,
             text,
+            detail: EventDetail::default(),
+        });
+    }
+
+    /// An event that is known as values.
+    pub(crate) fn detailed(&self, at: Nanos, kind: EventKind, detail: EventDetail) {
+        self.send(Observation::Event {
+            at,
+            until: None,
+            kind,
+            text: detail.words().unwrap_or_default(),
+            detail,
         });
     }
 }

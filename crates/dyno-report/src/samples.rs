@@ -220,6 +220,7 @@ fn cost(name: &str, value: Option<f64>, unit: &str, source: &str) -> Cost {
         value,
         unit: unit.into(),
         source: source.into(),
+        left_out: false,
     }
 }
 

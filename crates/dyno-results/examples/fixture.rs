@@ -60,6 +60,7 @@ fn write(path: &Path) {
         until_s: Some(2.0),
         kind: EventKind::Disturbance,
         text: "a backup".to_owned(),
+        detail: Default::default(),
     };
     writer.event(&event).unwrap();
     for number in 1..=3 {

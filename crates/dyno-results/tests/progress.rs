@@ -15,6 +15,7 @@ fn note(at_s: f64) -> Event {
         until_s: None,
         kind: EventKind::Note,
         text: format!("at {at_s}"),
+        detail: Default::default(),
     }
 }
 

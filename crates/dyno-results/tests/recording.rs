@@ -46,6 +46,7 @@ fn restart() -> Event {
         until_s: Some(2.0),
         kind: EventKind::Restart,
         text: "the server was restarted".to_owned(),
+        detail: Default::default(),
     }
 }
 

@@ -9,8 +9,8 @@ use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventKind, Fact, IdleSpan, NotObserved, Operation, RunRecord, RunState, Series,
-    SeriesKey, SeriesKind, SessionShare, Setting, Span,
+    Event, EventDetail, EventKind, Fact, IdleSpan, NotObserved, Operation, RunRecord, RunState,
+    Series, SeriesKey, SeriesKind, SessionShare, Setting, Span,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
@@ -144,6 +144,11 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                     until_s,
                     kind: EventKind::Disturbance,
                     text,
+                    detail: EventDetail {
+                        on_server_host: with_summary,
+                        kernel_log: until_s.map(|until| until.to_string()),
+                        setting: None,
+                    },
                 });
                 let shares = (0..intervals.len() as u32).map(share);
                 RunRecord {

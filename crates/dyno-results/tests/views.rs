@@ -60,6 +60,7 @@ fn two_runs(folder: &Path) -> PathBuf {
             until_s: None,
             kind: EventKind::Note,
             text: "look here".to_owned(),
+            detail: Default::default(),
         };
         writer.event(&event).unwrap();
         let event = latencies(2000, 4);

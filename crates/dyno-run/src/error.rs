@@ -22,6 +22,9 @@ pub enum RunError {
     /// What a script raised, or another reason in words.
     #[error("{0}")]
     Failed(String),
+    /// A test of the host does not find what it needs.
+    #[error(transparent)]
+    NotReady(#[from] dyno_host::NotReady),
     /// The load could not start.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -100,6 +103,15 @@ impl RunError {
             Self::Database(error) => Some(error.kind),
             Self::While { error, .. } => error.database_kind(),
             _ => None,
+        }
+    }
+
+    /// Whether the command `prepare` of a test of the host makes what is missing.
+    pub fn needs_prepare(&self) -> bool {
+        match self {
+            Self::NotReady(missing) => missing.needs_prepare,
+            Self::While { error, .. } => error.needs_prepare(),
+            _ => false,
         }
     }
 

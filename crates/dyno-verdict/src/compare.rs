@@ -155,11 +155,29 @@ pub struct RunLabel {
     pub started_unix_s: Option<f64>,
 }
 
+/// What a metric is, as far as its reading depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricKind {
+    /// A mean, a rate, a share or a percentile of a distribution.
+    #[default]
+    Usual,
+    /// A percentile that only averaging would give for several runs.
+    Unmerged,
+    /// The largest value: one event.
+    Maximum,
+    /// The median second, beside the mean that is tested.
+    MedianSecond,
+    /// Each run has it once: the share of late events, the backlog.
+    OncePerRun,
+}
+
 /// One metric of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// E.g. `events`, `latency p95`.
     pub name: String,
+    /// How to read it.
+    pub kind: MetricKind,
     /// Of the values, e.g. `per second`, `ms`.
     pub unit: String,
     /// Which direction is good.

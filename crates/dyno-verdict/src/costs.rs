@@ -5,7 +5,7 @@ mod tests;
 mod written;
 
 use dyno_core::counters::{self, Counts};
-use dyno_core::record::{Cost, LEFT_OUT, RunRecord};
+use dyno_core::record::{Cost, RunRecord};
 
 use crate::context::Context;
 use crate::text;
@@ -48,17 +48,23 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
             .collect();
         if let Some(why) = counts_come_late(&view) {
             for cost in &mut counted {
-                (cost.value, cost.source) = (None, why.clone());
+                leave_out(cost, &why);
             }
         }
         costs.extend(counted);
     }
     if view.agents().iter().any(|agent| agent.lost) {
         for cost in &mut costs {
-            (cost.value, cost.source) = (None, format!("{LEFT_OUT}{LOST}"));
+            leave_out(cost, LOST);
         }
     }
     costs
+}
+
+fn leave_out(cost: &mut Cost, why: &str) {
+    cost.value = None;
+    cost.left_out = true;
+    why.clone_into(&mut cost.source);
 }
 
 /// The names of all costs that runs may have.
@@ -131,7 +137,7 @@ fn counts_come_late(view: &View) -> Option<String> {
     let late = warmup_s < TOLD_EVERY_S && TOLD_EVERY_S > UNTOLD_MATTERS * measured_s;
     late.then(|| {
         format!(
-            "{LEFT_OUT}PostgreSQL's sessions tell their counts up to a second late, which \
+            "PostgreSQL's sessions tell their counts up to a second late, which \
              without a warm-up is {} % of this run",
             text::plain((TOLD_EVERY_S / measured_s * 100.0).min(100.0))
         )
@@ -145,7 +151,7 @@ fn charged_with_others(view: &View) -> Option<String> {
     let share = others / busy.max(others) * 100.0;
     (share >= OTHERS_MATTER).then(|| {
         format!(
-            "{LEFT_OUT}other processes used {} % of the CPU time that was used on this host",
+            "other processes used {} % of the CPU time that was used on this host",
             crate::text::plain(share)
         )
     })
@@ -231,6 +237,7 @@ impl Meter<'_> {
                 } else {
                     "the log does not tell".to_owned()
                 },
+                left_out: false,
             }
         };
         vec![
@@ -251,6 +258,7 @@ impl Meter<'_> {
                 value: Some(us),
                 unit: "us".to_owned(),
                 source: "the workers' own CPU time".to_owned(),
+                left_out: false,
             },
             // The series are those of the process that only coordinated.
             None if self
@@ -262,7 +270,8 @@ impl Meter<'_> {
                     name: "client CPU".to_owned(),
                     value: None,
                     unit: "us".to_owned(),
-                    source: format!("{LEFT_OUT}{LOST}"),
+                    source: LOST.to_owned(),
+                    left_out: true,
                 }
             }
             None => self.summed(
@@ -320,8 +329,9 @@ impl Meter<'_> {
         }
         Cost {
             value: None,
+            left_out: true,
             source: format!(
-                "{LEFT_OUT}the kernel charged the server with {}/s, and all disks together wrote \
+                "the kernel charged the server with {}/s, and all disks together wrote \
                  only {}/s",
                 text::bytes(server),
                 text::bytes(disks)
@@ -370,10 +380,12 @@ impl Meter<'_> {
         let value = per_s
             .zip(events_per_s)
             .map(|(cost, events)| cost / unit_size / events);
+        let left_out =
+            value.is_none() && (nodes.is_some() || little.is_none() && with_others.is_some());
         let source = if value.is_some() {
             source.to_owned()
         } else if let Some(nodes) = nodes {
-            format!("{LEFT_OUT}the work went to {nodes} endpoints, and only the first is observed")
+            format!("the work went to {nodes} endpoints, and only the first is observed")
         } else if let Some(little) = little {
             little
         } else if let Some(why) = with_others {
@@ -390,6 +402,7 @@ impl Meter<'_> {
             value,
             unit: unit.to_owned(),
             source,
+            left_out,
         }
     }
 }

@@ -260,8 +260,8 @@ fn kernel_log(view: &View) -> Made {
     let lines: Vec<String> = view
         .events(EventKind::Note)
         .iter()
-        .filter_map(|event| event.text.strip_prefix("kernel: "))
-        .map(str::to_owned)
+        .filter(|event| !event.detail.on_server_host)
+        .filter_map(|event| event.detail.kernel_log.clone())
         .collect();
     let kills = view
         .ends("host.oom_kills")

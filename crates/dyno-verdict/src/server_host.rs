@@ -167,12 +167,11 @@ fn as_own(run: &RunRecord) -> RunRecord {
         })
         .collect();
     there.events = (run.events.iter())
-        .filter_map(|event| {
-            let text = event.text.strip_prefix(ON_IT)?.to_owned();
-            Some(dyno_core::record::Event {
-                text,
-                ..event.clone()
-            })
+        .filter(|event| event.detail.on_server_host)
+        .map(|event| {
+            let mut own = event.clone();
+            own.detail.on_server_host = false;
+            own
         })
         .collect();
     there

@@ -122,6 +122,7 @@ fn silences_are_known_to_the_millisecond() {
         until_s: Some(at_s + length_s),
         kind,
         text: String::new(),
+        detail: Default::default(),
     };
     let mut rates = vec![1000; 20];
     (rates[4], rates[12]) = (0, 0);

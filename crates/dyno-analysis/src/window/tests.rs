@@ -122,6 +122,7 @@ fn figures_are_of_the_window_alone() {
             until_s: Some(at_s + 0.25),
             kind: EventKind::Note,
             text: "x".into(),
+            detail: Default::default(),
         })
         .into();
     let part = cut(whole, window(1.0, 4.0)).unwrap();

@@ -184,16 +184,11 @@ fn of_option(opt: &Opt) -> Value {
         "aliases": opt.aliases,
         "value": opt.value,
         "value_is_optional": opt.bare,
-        "repeats": repeats(opt),
+        "repeats": opt.repeats,
         "values": super::complete::choices(opt.name, opt.help),
         "help": opt.help,
         "group": opt.group,
     })
-}
-
-/// Whether an option means something when it is given again.
-pub fn repeats(opt: &Opt) -> bool {
-    opt.help.contains("may be repeated")
 }
 
 #[cfg(test)]
@@ -216,6 +211,16 @@ mod tests {
         }
         let run = find("run").unwrap();
         assert_eq!((run.arguments, run.words), ("WORKLOAD", Words::Workload));
+    }
+
+    #[test]
+    fn help_says_which_options_repeat() {
+        for command in all() {
+            for opt in command.options {
+                let says = opt.help.contains("may be repeated");
+                assert_eq!(opt.repeats, says, "{} --{}", command.name, opt.name);
+            }
+        }
     }
 
     #[test]

@@ -13,15 +13,33 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     if run.is_some_and(RunError::is_of_results) {
         return error;
     }
-    let words = format!("{error:#}");
-    let kind = run.and_then(RunError::database_kind);
-    match kind.or_else(|| ready.kind_behind(&words)) {
+    match kind(&error, ready) {
         Some(kind) => match advice(kind, ready, workload) {
             Some(advice) => error.context(advice),
             None => error,
         },
         None => error,
     }
+}
+
+/// The kind of the database's error, where it is one.
+fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
+    let run = error.downcast_ref::<RunError>();
+    run.and_then(RunError::database_kind)
+        .or_else(|| ready.kind_behind(&format!("{error:#}")))
+}
+
+/// Whether an embedded database could not use its file or its disk. Of a wrong option or statement
+/// the folder is not to blame.
+pub fn is_of_files(error: &anyhow::Error, ready: &Ready) -> bool {
+    kind(error, ready).is_some_and(is_kind_of_files)
+}
+
+/// What is left of SQLite's errors where its statements and its tables are right: it cannot open
+/// (`SQLITE_CANTOPEN`), read or write (`SQLITE_IOERR`, `SQLITE_READONLY`) a file, or extend it.
+fn is_kind_of_files(kind: ErrorKind) -> bool {
+    use ErrorKind::{Full, Lost, Other, Refused};
+    matches!(kind, Full | Lost | Other | Refused)
 }
 
 /// What to try after a failure that is told in these words.

@@ -7,6 +7,7 @@ use dyno_core::Clock;
 use dyno_host::fileio::{Progress, size};
 use dyno_host::{Plan, Test};
 use dyno_load::{StopLevel, StopSignal};
+use dyno_run::RunError;
 
 use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Parsed, help};
@@ -97,13 +98,32 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
 }
 
 /// What is missing, and the command that makes it.
-pub fn with_hint(error: anyhow::Error, workload: &str) -> anyhow::Error {
-    let text = format!("{error:#}");
-    if text.contains("prepare") {
-        return error.context(format!(
+pub fn with_hint(error: RunError, workload: &str) -> anyhow::Error {
+    let needs_prepare = error.needs_prepare();
+    let error = anyhow::Error::from(error);
+    match needs_prepare {
+        true => error.context(format!(
             "the test's files are missing: `dyno prepare {workload}` with the same options makes \
              them"
-        ));
+        )),
+        false => error,
     }
-    error
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_host::NotReady;
+
+    use super::*;
+
+    #[test]
+    fn only_missing_files_ask_for_prepare() {
+        let hinted = |needs_prepare| {
+            let why = "prepare yourself".to_owned();
+            let error = RunError::NotReady(NotReady { why, needs_prepare });
+            format!("{:#}", with_hint(error, "fileio"))
+        };
+        assert_eq!(hinted(false), "prepare yourself");
+        assert!(hinted(true).starts_with("the test's files are missing: `dyno prepare fileio`"));
+    }
 }

@@ -312,10 +312,7 @@ impl<'a> Request<'a> {
                 .any(|name| name == "prepare")
         {
             loading::with_progress(ready, "prepare", quiet).map_err(|error| {
-                // Of an option that makes no sense the folder is not to blame.
-                let text = format!("{error:#}");
-                let of_files = ["disk", "unable to open", "readonly"];
-                let hint = match of_files.iter().any(|words| text.contains(words)) {
+                let hint = match hints::is_of_files(&error, ready) {
                     true => " (TMPDIR says where it is made)",
                     false => "",
                 };
@@ -345,7 +342,7 @@ impl<'a> Request<'a> {
             }
             ready
                 .check_event()
-                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
+                .map_err(|error| host::with_hint(error, &self.workload))?;
         }
         if self.command == "run" {
             return Ok(None);

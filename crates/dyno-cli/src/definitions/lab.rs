@@ -1,6 +1,6 @@
 //! The options of `dyno lab`.
 
-use super::{bare, opt, short};
+use super::{bare, opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -80,7 +80,7 @@ pub const LAB: &[Opt] = &[
         Some("KIND"),
         "a server of Dyno's own, such as mariadb, mysql-9.7 or postgresql [the first installed]",
     ),
-    opt(
+    repeated(
         VARY,
         "set",
         Some("NAME=VALUE"),

@@ -33,6 +33,7 @@ const fn opt(
         value,
         bare: false,
         leads: false,
+        repeats: false,
         help,
         group,
     }
@@ -47,6 +48,19 @@ const fn short(letter: char, opt: Opt) -> Opt {
 
 const fn also(aliases: &'static [&'static str], opt: Opt) -> Opt {
     Opt { aliases, ..opt }
+}
+
+/// One that means something when it is given again.
+const fn repeated(
+    group: &'static str,
+    name: &'static str,
+    value: Option<&'static str>,
+    help: &'static str,
+) -> Opt {
+    Opt {
+        repeats: true,
+        ..opt(group, name, value, help)
+    }
 }
 
 const fn bare(opt: Opt) -> Opt {
@@ -288,7 +302,7 @@ pub const RUN: &[Opt] = &[
         Some("TEXT"),
         "what to remember of the run; kept with it",
     ),
-    opt(
+    repeated(
         RECORD,
         "factor",
         Some("NAME=LEVEL"),
@@ -315,7 +329,7 @@ pub const RUN: &[Opt] = &[
         Some("CACHE"),
         "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",
     ),
-    opt(
+    repeated(
         RECORD,
         "expect",
         Some("NAME=VALUE"),
@@ -328,7 +342,7 @@ pub const RUN: &[Opt] = &[
         "measure what the client alone could do, in 2 s before the run: auto (workloads that come \
          with Dyno, unless it is known already), always, never [auto]",
     ),
-    opt(
+    repeated(
         RECORD,
         "waive",
         Some("CHECK=WHY"),
@@ -346,7 +360,7 @@ pub const RUN: &[Opt] = &[
         None,
         "exit with status 3 if the verdict is refused",
     ),
-    opt(
+    repeated(
         RECORD,
         "fail-if",
         Some("LIMIT"),
@@ -365,7 +379,7 @@ pub const RUN: &[Opt] = &[
         None,
         "rate, rows, errors and latency of each shape of statement as well",
     ),
-    opt(
+    repeated(
         OUTPUT,
         "explain",
         Some("WHAT"),

@@ -1,6 +1,6 @@
 //! The options of the commands that read and write results files.
 
-use super::{bare, opt, short};
+use super::{bare, opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -17,7 +17,7 @@ pub(super) const JSON: Opt = bare(opt(
     Some("FILE"),
     "print JSON instead, or write it to FILE beside the text",
 ));
-const FACTOR: Opt = opt(
+const FACTOR: Opt = repeated(
     GROUP,
     "factor",
     Some("NAME"),
@@ -219,7 +219,7 @@ pub const COMPARE: &[Opt] = &[
         None,
         "compare runs of different workloads all the same, and say so",
     ),
-    opt(
+    repeated(
         GROUP,
         "fail-if",
         Some("LIMIT"),
@@ -326,7 +326,7 @@ pub const IMPORT: &[Opt] = &[
         "of a folder, the files whose path below it is like '…/{fs}-{binlog}/BP{memory}/res.txt': \
          the parts in braces become factors, * is any part of a name, … any folders",
     ),
-    opt(
+    repeated(
         GROUP,
         "vmstat",
         Some("FILE"),
@@ -440,7 +440,7 @@ pub const IMPORT: &[Opt] = &[
         Some("TEXT"),
         "what to remember of the runs; kept with them",
     ),
-    opt(
+    repeated(
         GROUP,
         "factor",
         Some("NAME=LEVEL"),

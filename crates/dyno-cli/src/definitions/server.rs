@@ -1,6 +1,6 @@
 //! The options of the commands about servers.
 
-use super::{opt, short};
+use super::{opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -17,13 +17,13 @@ pub const SERVER: &[Opt] = &[
         Some("NAME"),
         "up: what the server is called [its kind]",
     ),
-    opt(
+    repeated(
         GROUP,
         "set",
         Some("NAME=VALUE"),
         "up, restart: a setting of the server's, read back when it answers; may be repeated",
     ),
-    opt(
+    repeated(
         GROUP,
         "unset",
         Some("NAME"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Target;
 use dyno_core::clock::{Clock, Nanos};
-use dyno_core::record::{EventKind, Fact, NotObserved, SERVER_OBSERVER};
+use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SERVER_OBSERVER};
 use dyno_fleet::clock::{Estimator, Exchange, Relation};
 use dyno_fleet::message::PROTOCOL;
 use dyno_observe::{OBSERVATIONS_MAX, Observation};
@@ -177,6 +177,7 @@ fn silent(sender: &SyncSender<Observation>, since: Nanos) {
         kind: EventKind::Observer,
         text: "the observer beside the server fell silent: is it frozen, or its link cut?"
             .to_owned(),
+        detail: EventDetail::default(),
     };
     // What finds no room is lost, as with observers of this host.
     drop(sender.try_send(event));
@@ -190,6 +191,7 @@ fn lost(sender: &SyncSender<Observation>, how: &str) {
         until: None,
         kind: EventKind::Observer,
         text: why.clone(),
+        detail: EventDetail::default(),
     };
     let gap = Observation::NotObserved(NotObserved {
         what: "server.cpu".to_owned(),
@@ -351,11 +353,16 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             until,
             kind,
             text,
+            detail,
         } => Observation::Event {
             at: ours(at),
             until: until.map(ours),
             kind,
             text: format!("{ON_SERVER_HOST}{text}"),
+            detail: EventDetail {
+                on_server_host: true,
+                ..detail
+            },
         },
         // The server tells its settings to everybody.
         Observation::Setting { .. } => return None,

@@ -10,6 +10,7 @@ use dyno_core::rand::Stream;
 use super::buffer::Buffer;
 use super::content;
 use super::options::{Content, FileIo, Flag, Mode};
+use crate::NotReady;
 
 /// How much is written at once while files are made.
 const CHUNK: u64 = 1 << 20;
@@ -73,31 +74,37 @@ impl FileIo {
     }
 
     /// Looks whether a run finds its files; makes empty ones where its requests fill them.
-    pub(crate) fn ready(&self) -> Result<(), String> {
-        let mode = self.run_mode()?;
+    pub(crate) fn ready(&self) -> Result<(), NotReady> {
+        let mode = self.run_mode().map_err(NotReady::for_good)?;
         for number in 0..self.files {
             if mode == Mode::SequentialWrite {
-                self.open(number, For::Emptying)?;
+                self.open(number, For::Emptying)
+                    .map_err(NotReady::for_good)?;
                 continue;
             }
             let path = self.path(number);
             let path = path.display();
             let found = fs::metadata(self.path(number)).map_err(|error| {
-                let missing = error.kind() == io::ErrorKind::NotFound;
-                let hint = if missing {
+                let needs_prepare = error.kind() == io::ErrorKind::NotFound;
+                let hint = if needs_prepare {
                     "; did you forget to run the prepare step, with the same options?"
                 } else {
                     ""
                 };
-                format!("Cannot open file '{path}': {error}{hint}")
+                let why = format!("Cannot open file '{path}': {error}{hint}");
+                NotReady { why, needs_prepare }
             })?;
             if found.len() < self.file_size() {
-                return Err(format!(
+                let why = format!(
                     "Size of file '{path}' is {}B, but at least {}B is expected; did you run \
                      'prepare' with different --file-total-size or --file-num values?",
                     size(found.len()),
                     size(self.file_size())
-                ));
+                );
+                return Err(NotReady {
+                    why,
+                    needs_prepare: true,
+                });
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
-use dyno_core::record::{Event, EventKind, RunRecord, Series, Source};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
@@ -351,6 +351,7 @@ fn events(output: &Output) -> Vec<Event> {
         until_s: None,
         kind: EventKind::Note,
         text: format!("pgbench: {text}"),
+        detail: EventDetail::default(),
     };
     complaints.map(event).collect()
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Row};
-use dyno_core::record::EventKind;
+use dyno_core::record::{EventDetail, EventKind, SettingChange};
 use dyno_core::settings::is_servers_own;
 
 use super::{Asking, is_lost, secrets};
@@ -33,7 +33,7 @@ pub(super) struct Moves {
     sql: &'static str,
     known: HashMap<String, String>,
     /// Changes of states not yet reported.
-    states: Vec<String>,
+    states: Vec<SettingChange>,
     /// What tells that something may have been set, as it stood last.
     mark: Option<f64>,
     is_due: bool,
@@ -93,10 +93,8 @@ impl Moves {
     /// # Errors
     /// The connection is lost. Whoever may read them at the start may do so later.
     pub(super) fn sample(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
-        for text in self.states.drain(..) {
-            asking
-                .sink
-                .event(Clock.now(), None, EventKind::Setting, text);
+        for change in self.states.drain(..) {
+            tell(asking, change);
         }
         let sample = self.samples;
         self.samples += 1;
@@ -115,11 +113,9 @@ impl Moves {
             let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
                 continue;
             };
-            if let Some(text) = self.moved(&name, &value).filter(|_| told < TOLD_MAX) {
+            if let Some(change) = self.moved(&name, &value).filter(|_| told < TOLD_MAX) {
                 told += 1;
-                asking
-                    .sink
-                    .event(Clock.now(), None, EventKind::Setting, text);
+                tell(asking, change);
             }
         }
         // Who moved one may move it back.
@@ -128,15 +124,25 @@ impl Moves {
     }
 
     /// How a setting moved since it was read last.
-    fn moved(&mut self, name: &str, value: &str) -> Option<String> {
+    fn moved(&mut self, name: &str, value: &str) -> Option<SettingChange> {
         let known = self.known.get_mut(name)?;
         if known == value {
             return None;
         }
         let before = std::mem::replace(known, value.to_owned());
-        let (before, now) = (secrets::shown(name, &before), secrets::shown(name, value));
-        (!is_servers_own(name)).then(|| format!("{name} went from {before} to {now}"))
+        (!is_servers_own(name)).then(|| SettingChange {
+            name: name.to_owned(),
+            from: secrets::shown(name, &before),
+            to: secrets::shown(name, value),
+        })
     }
+}
+
+fn tell(asking: &Asking<'_>, change: SettingChange) {
+    let detail = EventDetail::of_setting(change);
+    asking
+        .sink
+        .detailed(Clock.now(), EventKind::Setting, detail);
 }
 
 #[cfg(test)]
@@ -150,15 +156,20 @@ mod tests {
         moves.know("gtid_executed", "");
         moves.know("proxy_password", "old");
         assert_eq!(moves.moved("innodb_io_capacity", "200"), None);
-        let there = "innodb_io_capacity went from 200 to 300";
+        let change = |name: &str, from: &str, to: &str| SettingChange {
+            name: name.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        };
+        let there = change("innodb_io_capacity", "200", "300");
         assert_eq!(moves.moved("innodb_io_capacity", "300").unwrap(), there);
-        let back = "innodb_io_capacity went from 300 to 200";
+        let back = change("innodb_io_capacity", "300", "200");
         assert_eq!(moves.moved("innodb_io_capacity", "200").unwrap(), back);
         // Positions move by themselves, and what was not there at the start is not told.
         assert_eq!(moves.moved("gtid_executed", "1-5"), None);
         assert_eq!(moves.moved("new", "1"), None);
         let hidden = moves.moved("proxy_password", "new").unwrap();
-        assert_eq!(hidden, "proxy_password went from (hidden) to (hidden)");
+        assert_eq!(hidden, change("proxy_password", "(hidden)", "(hidden)"));
     }
 
     #[test]

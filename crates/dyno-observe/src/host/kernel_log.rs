@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
 use dyno_core::clock::Nanos;
-use dyno_core::record::EventKind;
+use dyno_core::record::{EventDetail, EventKind};
 
 use crate::sink::Sink;
 
@@ -79,7 +79,7 @@ impl KernelLog {
                 && let Some(line) = telling(&self.buffer[..length])
             {
                 self.told += 1;
-                sink.event(at, None, EventKind::Note, format!("kernel: {line}"));
+                sink.detailed(at, EventKind::Note, EventDetail::of_kernel_log(line));
             }
         }
     }

@@ -64,6 +64,7 @@ pub(crate) fn record() -> RunRecord {
             until_s: None,
             kind: EventKind::Note,
             text: "half of it".into(),
+            detail: Default::default(),
         }],
         sessions: vec![SessionShare {
             session: 0,

@@ -150,6 +150,7 @@ fn facts(run: &mut RunRecord, text: &str) {
         until_s: None,
         kind: EventKind::Note,
         text: text.into(),
+        detail: Default::default(),
     });
 }
 
@@ -190,6 +191,7 @@ pub(super) fn hostile_costs(text: &str) -> Vec<Cost> {
         value: Some(1.0),
         unit: text.into(),
         source: text.into(),
+        left_out: false,
     };
     vec![cost("server CPU"), cost(text)]
 }

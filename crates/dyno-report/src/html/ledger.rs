@@ -31,7 +31,10 @@ fn costs(page: &mut Page, view: &View<'_>) {
             "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
             Text(&cost.name),
             Text(figures::maybe(cost.value, &cost.unit)),
-            Text(&cost.source)
+            Text(match cost.left_out {
+                true => format!("left out: {}", cost.source),
+                false => cost.source.clone(),
+            })
         );
     }
     if let Some(client) = client {

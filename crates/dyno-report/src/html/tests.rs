@@ -259,6 +259,7 @@ fn events_are_numbered_in_the_order_of_time() {
         until_s: None,
         kind: EventKind::Note,
         text: text.into(),
+        detail: Default::default(),
     };
     run.events = vec![event(50.0, "second"), event(9.0, "first")];
     let page = page_of(&[run]);

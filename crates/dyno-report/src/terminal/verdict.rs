@@ -1,7 +1,7 @@
 //! The verdict with what speaks against the run, and what one event cost.
 
 use dyno_core::finding::{Durability, DurabilityClass, Finding, Outcome, Tally, Verdict};
-use dyno_core::record::{Cost, LEFT_OUT};
+use dyno_core::record::Cost;
 use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
@@ -93,10 +93,8 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     page.row("cost", Ink::Strong, &format!("per {event}"));
     page.pairs(&pairs);
     let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
-    for cost in run.costs.iter().filter(|cost| cost.value.is_none()) {
-        let Some(why) = cost.source.strip_prefix(LEFT_OUT) else {
-            continue;
-        };
+    for cost in run.costs.iter().filter(|cost| cost.left_out) {
+        let why = cost.source.as_str();
         match left_out.iter_mut().find(|(known, _)| *known == why) {
             Some((_, names)) => names.push(&cost.name),
             None => left_out.push((why, vec![&cost.name])),
@@ -109,7 +107,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     // Of all that may be unknown it is what is looked for.
     let server = (run.costs.iter())
         .find(|cost| cost.name == "server CPU" && cost.value.is_none())
-        .filter(|cost| !cost.source.starts_with(LEFT_OUT) && !cost.source.is_empty());
+        .filter(|cost| !cost.left_out && !cost.source.is_empty());
     if let Some(cost) = server {
         page.row(
             "  not known",

@@ -273,15 +273,9 @@ impl Results {
     }
 
     fn events(&self, id: i64) -> rusqlite::Result<Vec<Event>> {
-        let sql = "SELECT at_s, until_s, kind, text FROM event WHERE run_id = ?1 ORDER BY number";
-        self.rows(sql, id, |row| {
-            Ok(Event {
-                at_s: row.get(0)?,
-                until_s: row.get(1)?,
-                kind: of_word(row.get(2)?, 2)?,
-                text: row.get(3)?,
-            })
-        })
+        let sql = "SELECT at_s, until_s, kind, text, detail FROM event WHERE run_id = ?1
+                   ORDER BY number";
+        self.rows(sql, id, event)
     }
 
     fn sessions(&self, id: i64) -> rusqlite::Result<Vec<SessionShare>> {
@@ -478,6 +472,17 @@ fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
     serde_json::from_str(text(row, index)?).map_err(|error| failure(index, Type::Text, error))
+}
+
+/// From `at_s`, `until_s`, `kind`, `text` and `detail`, in this order.
+pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        at_s: row.get(0)?,
+        until_s: row.get(1)?,
+        kind: of_word(row.get(2)?, 2)?,
+        text: row.get(3)?,
+        detail: optional_json(row, 4)?.unwrap_or_default(),
+    })
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {

@@ -5,7 +5,7 @@ use dyno_core::summary::IntervalSummary;
 use rusqlite::Row;
 
 use super::list::{RunStage, of_word};
-use super::load::{interval, interval_columns};
+use super::load::{event, interval, interval_columns};
 use super::spans::{COLUMNS, Failure, whole};
 use crate::decode::Decoder;
 use crate::error::ResultsError;
@@ -147,15 +147,8 @@ impl Results {
     }
 
     fn latest_events(&self, id: i64, place: &mut Place) -> rusqlite::Result<Vec<Event>> {
-        let sql = "SELECT at_s, until_s, kind, text, number FROM event";
-        let (numbers, events) = self.latest(sql, id, place.event, LATEST_MAX, |row| {
-            Ok(Event {
-                at_s: row.get(0)?,
-                until_s: row.get(1)?,
-                kind: of_word(row.get(2)?, 2)?,
-                text: row.get(3)?,
-            })
-        })?;
+        let sql = "SELECT at_s, until_s, kind, text, detail, number FROM event";
+        let (numbers, events) = self.latest(sql, id, place.event, LATEST_MAX, event)?;
         place.event = numbers.last().copied().or(place.event);
         Ok(events)
     }

@@ -26,6 +26,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v10.sql"),
     include_str!("v11.sql"),
     include_str!("v12.sql"),
+    include_str!("v13.sql"),
 ];
 
 /// The statements of one step.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+use dyno_core::record::{EventDetail, SettingChange};
 use tempfile::TempDir;
 
 use super::*;
@@ -77,6 +78,61 @@ fn a_file_of_version_1_is_opened_read_and_written() {
         .query_row(left, [], |row| row.get(0))
         .unwrap();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn events_of_older_files_get_values_where_their_words_have_one_reading() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    drop(Results::open_with(&path, PATIENCE, &MIGRATIONS[..12]).unwrap());
+    let old = [
+        ("setting", "sync_binlog went from 1 to 0"),
+        ("setting", "init_connect went from  to SET a = 1"),
+        ("setting", "note went from a to b to c"),
+        ("setting", "Somebody moved something"),
+        ("note", "x went from 1 to 2"),
+        ("note", "kernel: I/O error"),
+        ("note", "On the server's host: kernel: Out of memory"),
+        ("observer", "On the server's host: it ended"),
+    ];
+    let connection = Connection::open(&path).unwrap();
+    connection.execute("DELETE FROM event", []).unwrap();
+    for (number, (kind, text)) in old.iter().enumerate() {
+        let sql = "INSERT INTO event (run_id, number, at_s, kind, text) VALUES (1, ?1, 0, ?2, ?3)";
+        connection
+            .execute(sql, (number as i64, kind, text))
+            .unwrap();
+    }
+    drop(connection);
+    let results = Results::open(&path).unwrap();
+    let run = results.load(1, &Scope::every()).unwrap();
+    let setting = |name: &str, from: &str, to: &str| {
+        EventDetail::of_setting(SettingChange {
+            name: name.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        })
+    };
+    let there = EventDetail {
+        on_server_host: true,
+        ..EventDetail::default()
+    };
+    let none = EventDetail::default();
+    let want = [
+        setting("sync_binlog", "1", "0"),
+        setting("init_connect", "", "SET a = 1"),
+        none.clone(),
+        none.clone(),
+        none,
+        EventDetail::of_kernel_log("I/O error".to_owned()),
+        EventDetail {
+            on_server_host: true,
+            ..EventDetail::of_kernel_log("Out of memory".to_owned())
+        },
+        there,
+    ];
+    let got: Vec<EventDetail> = run.events.into_iter().map(|event| event.detail).collect();
+    assert_eq!(got, want);
 }
 
 #[test]

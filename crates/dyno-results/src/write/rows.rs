@@ -74,15 +74,18 @@ impl Row {
                 params![run_id, name, value],
             ),
             Self::Event(number, event) => run(
-                "INSERT OR REPLACE INTO event (run_id, number, at_s, until_s, kind, text)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT OR REPLACE INTO event (run_id, number, at_s, until_s, kind, text, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![
                     run_id,
                     number,
                     event.at_s,
                     event.until_s,
                     word(event.kind)?,
-                    event.text
+                    event.text,
+                    (!event.detail.is_empty())
+                        .then(|| json(&event.detail))
+                        .transpose()?
                 ],
             ),
             Self::NotObserved(gap) => run(

@@ -199,6 +199,7 @@ pub fn summary() -> RunSummary {
             value: Some(120.5),
             unit: "us".to_owned(),
             source: "server.cpu".to_owned(),
+            left_out: false,
         }],
         intervals: vec![interval(1)],
         ..RunSummary::default()

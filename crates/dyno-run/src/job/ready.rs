@@ -106,7 +106,7 @@ impl Ready {
     /// It has no `event()`; a test of the host does not find what it needs.
     pub fn check_event(&self) -> Result<()> {
         if let Some(plan) = self.plan() {
-            return plan.ready().map_err(failed);
+            return Ok(plan.ready()?);
         }
         let functions = &self.description.functions;
         let acts = functions
@@ -159,11 +159,7 @@ impl Ready {
         if outcome.end == RunEnd::Interrupted {
             return Err(failed("stopped by the user"));
         }
-        match outcome
-            .failures
-            .iter()
-            .find(|(_, why)| why != "another session failed")
-        {
+        match outcome.failures.first() {
             None => Ok(()),
             Some((Some(tid), why)) => Err(failed(why)).context(format!("session {tid}")),
             // A worker that hangs when the user has stopped it is no failure of its own.

@@ -2,7 +2,7 @@
 
 use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
-use dyno_core::record::{Event, EventKind};
+use dyno_core::record::{Event, EventDetail, EventKind};
 use dyno_core::summary::AgentSummary;
 use dyno_load::{Outage, RunOutcome, TimeRange};
 
@@ -26,6 +26,7 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
             until_s: Some(to_s),
             kind,
             text: text.replace("{}", &format!("{length_s:.3} s")),
+            detail: EventDetail::default(),
         }
     };
     for range in stalls(outcome) {
@@ -90,5 +91,6 @@ fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
         until_s: outage.until.map(at_s),
         kind: EventKind::Note,
         text: format!("Connections lost: {attempts} attempt{plural} to connect failed; {back}"),
+        detail: EventDetail::default(),
     }
 }

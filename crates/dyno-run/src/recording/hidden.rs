@@ -26,7 +26,17 @@ impl Hidden {
                 self.name("what was not observed", &mut gap.what);
                 self.text("what was not observed", &mut gap.why);
             }
-            Observation::Event { text, .. } => self.text("events", text),
+            Observation::Event { text, detail, .. } => {
+                self.text("events", text);
+                if let Some(change) = &mut detail.setting {
+                    self.name("settings", &mut change.name);
+                    self.text("settings", &mut change.from);
+                    self.text("settings", &mut change.to);
+                }
+                if let Some(line) = &mut detail.kernel_log {
+                    self.text("events", line);
+                }
+            }
             Observation::Series { .. } | Observation::Sample { .. } | Observation::Zeros { .. } => {
             }
         }

@@ -437,7 +437,9 @@ fn judge(
     let findings = sorted(findings);
     summary.verdict = Some(verdict(&findings));
     summary.findings = findings;
-    crate::summary::without_findings(summary);
+    if let Some(drive) = &record.head.drive {
+        crate::summary::without_findings(summary, drive);
+    }
     summary.costs = dyno_verdict::costs(record);
     summary.limits.extend(dyno_verdict::waits(record));
     summary.server_host = dyno_verdict::server_host(record);

@@ -159,12 +159,14 @@ impl Forwarder {
                 until,
                 kind,
                 text,
+                detail,
             } => {
                 let event = Event {
                     at_s: at_s(at),
                     until_s: until.map(at_s),
                     kind,
                     text,
+                    detail,
                 };
                 self.outputs.each(|sink| sink.event(&event));
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
-use dyno_core::db::DbError;
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_core::plan::OptionValue;
 use dyno_drivers::control::Control;
 use dyno_load::StopLevel;
@@ -77,7 +77,7 @@ pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Resul
             (true, false) => ask(&mut control, &format!("SELECT count(*) FROM {table}"), left),
         };
         let found = match found {
-            Err(error) if is_missing(&error) => {
+            Err(error) if error.kind == ErrorKind::NoTable => {
                 control.close();
                 return Err(error.into());
             }
@@ -121,11 +121,6 @@ pub fn knows(ready: &Ready, request: &RunRequest) -> bool {
 pub fn bare(request: &RunRequest) -> &str {
     let workload = request.plan.workload.as_str();
     workload.strip_suffix(".lua").unwrap_or(workload)
-}
-
-/// Whether this is what a server says of a table that is not there.
-fn is_missing(error: &DbError) -> bool {
-    error.code == 1146 || error.sqlstate == "42P01" || error.message.contains("no such table")
 }
 
 /// About how many rows a table has, by its highest id and how many of the ids below are there.

@@ -92,17 +92,14 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
     warnings
 }
 
-/// How the warning of intervals without an event begins.
-const SILENT: &str = "No transaction ended in";
-
-/// Drops the warnings of what findings tell better.
-pub(crate) fn without_findings(summary: &mut RunSummary) {
+/// Drops the warning of intervals without an event where findings say it better.
+pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
     let is_told = summary.findings.iter().any(|finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
             && matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions")
     });
-    if is_told {
-        summary.warnings.retain(|text| !text.starts_with(SILENT));
+    if let Some(silence) = silence(summary, drive).filter(|_| is_told) {
+        summary.warnings.retain(|warning| *warning != silence);
     }
 }
 
@@ -129,7 +126,7 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let slow = summary.service.mean_ms > nominal_s * 100.0;
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(
-            "{SILENT} {silent} of {} intervals: the target hung or was away, and \
+            "No transaction ended in {silent} of {} intervals: the target hung or was away, and \
              averages hide that.",
             whole.len()
         )

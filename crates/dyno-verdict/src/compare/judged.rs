@@ -4,8 +4,7 @@ use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::RunState;
 
 use crate::check::Made;
-use crate::compare::metrics::{BACKLOG, LATE};
-use crate::compare::{Basis, CompareOptions, Comparison, Metric, RunLabel, Side};
+use crate::compare::{Basis, CompareOptions, Comparison, Metric, MetricKind, RunLabel, Side};
 use crate::registry::COMPARISON;
 use crate::text;
 
@@ -240,24 +239,24 @@ fn intervals(comparison: &Comparison) -> Made {
 }
 
 fn extreme(metric: &Metric) -> bool {
-    metric.name.ends_with("maximum")
+    metric.kind == MetricKind::Maximum
 }
 
 /// The median second stands beside the mean, which has its interval and is tested.
 fn beside_the_mean(metric: &Metric) -> bool {
-    metric.name.ends_with("median second")
+    metric.kind == MetricKind::MedianSecond
 }
 
 /// A run has a single share of late events and a single backlog.
 fn counted_once(metric: &Metric) -> bool {
-    [LATE, BACKLOG].contains(&metric.name.as_str())
+    metric.kind == MetricKind::OncePerRun
 }
 
 fn percentiles(comparison: &Comparison) -> Made {
     let left_out = comparison
         .metrics
         .iter()
-        .any(|metric| metric.remark.contains("never averaged"));
+        .any(|metric| metric.kind == MetricKind::Unmerged);
     Made::pass(match left_out {
         true => "Percentiles that only averaging would give are left out.",
         false => {

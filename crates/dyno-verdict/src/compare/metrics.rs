@@ -8,7 +8,7 @@ use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
 
 use crate::compare::estimate::{Estimate, Ratio, Within, ratio};
-use crate::compare::{Basis, Better, CompareOptions, Metric};
+use crate::compare::{Basis, Better, CompareOptions, Metric, MetricKind};
 use crate::costs::costs;
 use crate::view::{Bin, View};
 
@@ -20,6 +20,7 @@ pub(super) const BACKLOG: &str = "backlog at the end";
 /// A metric before it is compared.
 struct Row {
     name: String,
+    kind: MetricKind,
     unit: String,
     better: Better,
     base: Option<Estimate>,
@@ -109,6 +110,7 @@ fn rate_row(name: &str, base: &[View], new: &[View], of: Counted) -> Row {
     };
     Row {
         name: name.to_owned(),
+        kind: MetricKind::Usual,
         unit: "per second".to_owned(),
         better: Better::Higher,
         base: estimate(base),
@@ -133,6 +135,7 @@ fn median_row(base: &[View], new: &[View]) -> Row {
     };
     Row {
         name: "events, median second".to_owned(),
+        kind: MetricKind::MedianSecond,
         unit: "per second".to_owned(),
         better: Better::Higher,
         base: estimate(base),
@@ -167,6 +170,7 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
     };
     Row {
         name: "errors".to_owned(),
+        kind: MetricKind::Usual,
         unit: "per 100 attempts".to_owned(),
         better: Better::Lower,
         base: estimate(base),
@@ -236,6 +240,7 @@ fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) 
     let missing = base.is_none() || new.is_none();
     Row {
         name: name.to_owned(),
+        kind: MetricKind::Usual,
         unit: unit.to_owned(),
         better: Better::Lower,
         remark: match missing {
@@ -330,6 +335,7 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
             .filter(|_| row.better == Better::Higher)
             .map(|ratio| 1.0 - ratio),
         name: row.name,
+        kind: row.kind,
         unit: row.unit,
         better: row.better,
         base: base_value,

@@ -44,6 +44,7 @@ fn observers_that_fail_are_noticed() {
             until_s: None,
             kind: EventKind::Observer,
             text: "the database's observer lost its connection".to_owned(),
+            detail: Default::default(),
         });
     });
     let mut late = vec![2.0; 30];
@@ -66,6 +67,7 @@ fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
         until_s,
         kind: EventKind::Observer,
         text: text.to_owned(),
+        detail: Default::default(),
     };
     let found = expect("observers", Doubt, |run| {
         let lost = "the database's observer has no connection: it was killed";

@@ -300,6 +300,7 @@ fn the_server_counts_what_the_client_counts() {
             until_s: None,
             kind: EventKind::Restart,
             text: "a new server answered".to_owned(),
+            detail: Default::default(),
         });
     });
     // Its counters are of the seconds that were observed, the client's of all.
@@ -310,6 +311,7 @@ fn the_server_counts_what_the_client_counts() {
             until_s: Some(12.0),
             kind: EventKind::Observer,
             text: "the database's observer has no connection".to_owned(),
+            detail: Default::default(),
         });
     });
     let short = closed(&[1000.0; 3], Product::Mysql);

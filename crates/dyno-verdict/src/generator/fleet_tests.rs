@@ -62,6 +62,7 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
                 at_s: 12.2,
                 until_s: Some(13.7),
                 text: String::new(),
+                detail: Default::default(),
             });
         })
     };

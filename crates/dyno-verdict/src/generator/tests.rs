@@ -471,6 +471,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
                 at_s: 12.2,
                 until_s: Some(13.7),
                 text: String::new(),
+                detail: Default::default(),
             });
         });
         assert!(found.evidence.contains(words), "{}", found.evidence);
@@ -487,6 +488,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
             at_s: 12.2,
             until_s: Some(13.7),
             text: String::new(),
+            detail: Default::default(),
         });
     });
     let told = "because it had no CPU or because it was stopped";

@@ -1,7 +1,7 @@
 //! Each check of the machine: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, NotObserved, RunRecord};
+use dyno_core::record::{Event, EventDetail, EventKind, NotObserved, RunRecord};
 
 use crate::context::{Context, Keeping};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
@@ -162,22 +162,29 @@ fn a_network_that_loses_is_noticed() {
 
 #[test]
 fn the_kernels_complaints_are_heard() {
-    let event = |at_s, text: &str| Event {
+    let event = |at_s, text: &str, detail: EventDetail| Event {
         at_s,
         until_s: None,
         kind: EventKind::Note,
         text: text.to_owned(),
+        detail,
     };
+    let line = || EventDetail::of_kernel_log("I/O error, dev vda, sector 8".to_owned());
     expect("kernel-log", Pass, |_| {});
     expect("kernel-log", Doubt, |run| {
-        run.events
-            .push(event(4.0, "kernel: I/O error, dev vda, sector 8"));
+        run.events.push(event(4.0, "", line()));
     });
     // A note of the user's own, and a complaint from before, are none of it.
     expect("kernel-log", Pass, |run| {
-        run.events.push(event(4.0, "index built"));
-        run.events
-            .push(event(-60.0, "kernel: I/O error, dev vda, sector 8"));
+        let note = "kernel: the user's own words";
+        run.events.push(event(4.0, note, EventDetail::default()));
+        run.events.push(event(-60.0, "", line()));
+        // One of the server's host is not of this one.
+        let there = EventDetail {
+            on_server_host: true,
+            ..line()
+        };
+        run.events.push(event(4.0, "", there));
     });
     let mut kills = vec![3.0; 30];
     kills[20..].fill(4.0);

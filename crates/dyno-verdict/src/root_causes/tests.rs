@@ -161,6 +161,7 @@ fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
             at_s: from_s,
             until_s: Some(to_s),
             text: String::new(),
+            detail: Default::default(),
         });
         let context = Context::default();
         let view = View::new(&run, &context);

@@ -145,12 +145,10 @@ impl Promise {
     /// What a setting promised for a part of the run counts, too.
     fn moved(&mut self, view: &View, engines: &stored::Engines) {
         for event in view.events(EventKind::Setting) {
-            let parts = event.text.split_once(" went from ");
-            let Some((name, (_, value))) =
-                parts.and_then(|(name, moved)| Some((name, moved.rsplit_once(" to ")?)))
-            else {
+            let Some(change) = &event.detail.setting else {
                 continue;
             };
+            let (name, value) = (change.name.as_str(), change.to.trim());
             let rows = settings::ROWS.iter().filter(|row| row.name == name);
             let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
             let cost = |row| settings::cost(row, value, |name| view.run.setting(name));

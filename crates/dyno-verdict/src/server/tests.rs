@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Plan;
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
 
 use crate::context::{Context, RequestedSetting};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
@@ -16,6 +16,7 @@ fn event(kind: EventKind, text: &str) -> Event {
         until_s: None,
         kind,
         text: text.to_owned(),
+        detail: Default::default(),
     }
 }
 
@@ -418,19 +419,26 @@ fn a_connection_for_each_event_is_told() {
 #[test]
 fn settings_that_moved_back_are_told() {
     let told = expect("moved-settings", Doubt, |run| {
-        let event = |at_s, text: &str| Event {
+        let event = |at_s, from: &str, to: &str| Event {
             at_s,
             until_s: None,
             kind: EventKind::Setting,
-            text: text.to_owned(),
+            text: "of a version that knew no values".to_owned(),
+            detail: EventDetail::of_setting(SettingChange {
+                name: "max_connections".to_owned(),
+                from: from.to_owned(),
+                to: to.to_owned(),
+            }),
         };
-        run.events.extend([
-            event(3.0, "max_connections went from 151 to 500"),
-            event(5.0, "max_connections went from 500 to 151"),
-        ]);
+        run.events
+            .extend([event(3.0, "151", "500"), event(5.0, "500", "")]);
+        let setting = run.settings.iter_mut();
+        let mut setting = setting.filter(|setting| setting.name == "max_connections");
+        // The end was seen by the event already.
+        setting.next().unwrap().end = Some("".to_owned());
     });
     let both = "max_connections went from 151 to 500 at 3 s and max_connections went from 500 to \
-                151 at 5 s.";
+                '' at 5 s.";
     assert_eq!(told.evidence, both);
 }
 

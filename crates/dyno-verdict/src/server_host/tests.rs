@@ -1,5 +1,5 @@
 use dyno_core::finding::{Finding, Outcome};
-use dyno_core::record::{Event, EventKind, RunRecord, SERVER_OBSERVER};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SERVER_OBSERVER};
 
 use super::{server_host, server_host_limit};
 use crate::context::Context;
@@ -91,6 +91,10 @@ fn steal_and_the_kernels_complaints_there_count() {
         until_s: None,
         kind: EventKind::Note,
         text: "On the server's host: kernel: I/O error, dev sda".to_owned(),
+        detail: EventDetail {
+            on_server_host: true,
+            ..EventDetail::of_kernel_log("I/O error, dev sda".to_owned())
+        },
     });
     let resources = found(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);

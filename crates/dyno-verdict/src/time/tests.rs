@@ -156,6 +156,7 @@ fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
             until_s: None,
             kind: EventKind::Setting,
             text: "innodb_io_capacity went from 2000 to 200".to_owned(),
+            detail: Default::default(),
         });
         let stepped = check(&run, "steady-state", Doubt);
         for part in [
@@ -250,6 +251,7 @@ fn stalls_are_listed_with_what_the_server_did() {
         until_s: Some(15.0),
         kind: EventKind::Disturbance,
         text: "the server was stopped".to_owned(),
+        detail: Default::default(),
     });
     let stall = check(&run, "stalls", Doubt);
     for part in [
@@ -327,6 +329,7 @@ fn with_spans(rates: &[f64], kind: EventKind, spans: &[(f64, f64)]) -> RunRecord
             until_s: Some(at_s + length_s),
             kind,
             text: "nothing ended".to_owned(),
+            detail: Default::default(),
         }));
     run
 }

@@ -6,7 +6,7 @@ use dyno_host::Edition;
 
 use super::script::Declared;
 use super::{Answer, choices, recorded};
-use crate::commands::catalogue::{self, Command, Words, repeats};
+use crate::commands::catalogue::{self, Command, Words};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
@@ -104,7 +104,7 @@ impl<'a> Line<'a> {
 
     fn options(&self) -> Answer {
         let equals = self.command.grammar == Grammar::Sysbench;
-        let given = |opt: &Opt| self.parsed.has(opt.name) && !repeats(opt);
+        let given = |opt: &Opt| self.parsed.has(opt.name) && !opt.repeats;
         let shown = self.command.options.iter();
         let shown = shown.filter(|opt| !opt.help.is_empty() && !given(opt));
         let own = shown.map(|opt| {

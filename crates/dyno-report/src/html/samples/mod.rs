@@ -108,6 +108,7 @@ pub fn costs() -> Vec<Cost> {
         value,
         unit: unit.into(),
         source: source.into(),
+        left_out: false,
     };
     vec![
         cost(

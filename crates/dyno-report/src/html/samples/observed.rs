@@ -265,12 +265,14 @@ pub(super) fn events(shape: Shape) -> Vec<Event> {
             until_s: Some(end * 0.46),
             kind: EventKind::Disturbance,
             text: "ALTER TABLE sbtest1 ADD INDEX k_2 (k, c)".into(),
+            detail: Default::default(),
         },
         Event {
             at_s: end * 0.8,
             until_s: None,
             kind: EventKind::Note,
             text: "kernel: nvme nvme0: I/O 12 QID 3 timeout, completion polled".into(),
+            detail: Default::default(),
         },
     ]
 }

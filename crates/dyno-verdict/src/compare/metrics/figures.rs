@@ -3,6 +3,7 @@
 use dyno_core::reported::Figure;
 
 use super::Row;
+use crate::compare::MetricKind;
 use crate::compare::estimate::{Estimate, Within};
 use crate::view::View;
 
@@ -12,6 +13,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     let row = |figure: &Figure| {
         Some(Row {
             name: figure.name.clone(),
+            kind: MetricKind::Usual,
             unit: figure.unit.clone(),
             better: figure.better?,
             base: Some(estimate(base, figure)?),

@@ -2,8 +2,8 @@
 //! and the logs of vmstat and iostat beside them are of the whole host.
 
 use super::{Row, cost_series};
-use crate::compare::Better;
 use crate::compare::estimate::Estimate;
+use crate::compare::{Better, MetricKind};
 use crate::view::View;
 
 const KIB: f64 = 1024.0;
@@ -53,6 +53,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     let row = |(name, series, worth, unit): (&str, &str, f64, &str)| {
         Some(Row {
             name: name.to_owned(),
+            kind: MetricKind::Usual,
             unit: unit.to_owned(),
             better: Better::Lower,
             base: Some(estimate(base, series, worth)?),

@@ -5,8 +5,8 @@ use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
 
 use super::{BACKLOG, LATE, Row, series};
-use crate::compare::Better;
 use crate::compare::estimate::{Estimate, Within};
+use crate::compare::{Better, MetricKind};
 use crate::view::View;
 
 /// Percentiles that are compared.
@@ -36,26 +36,35 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
                 String::new(),
             ));
         } else {
-            let remark = match base.len().max(new.len()) > 1 {
-                true => {
-                    "not every run has its whole distribution, and percentiles are never averaged"
-                }
-                false => "as printed: without the whole distribution there is no interval",
+            let (kind, remark) = match base.len().max(new.len()) > 1 {
+                true => (
+                    MetricKind::Unmerged,
+                    "not every run has its whole distribution, and percentiles are never averaged",
+                ),
+                false => (
+                    MetricKind::Usual,
+                    "as printed: without the whole distribution there is no interval",
+                ),
             };
-            rows.push(row(
+            let printed = row(
                 name,
                 printed(base, percent),
                 printed(new, percent),
                 remark.to_owned(),
-            ));
+            );
+            rows.push(Row { kind, ..printed });
         }
     }
-    rows.push(row(
+    let longest = row(
         format!("{kind}, maximum"),
         maximum(base),
         maximum(new),
         "a maximum is one event, which has no interval".to_owned(),
-    ));
+    );
+    rows.push(Row {
+        kind: MetricKind::Maximum,
+        ..longest
+    });
     rows
 }
 
@@ -74,6 +83,7 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
     let mut add = |name: &str, unit: &str, of: &dyn Fn(&View) -> Option<f64>| {
         rows.push(Row {
             name: name.to_owned(),
+            kind: MetricKind::OncePerRun,
             unit: unit.to_owned(),
             better: Better::Lower,
             base: mean_of_runs(base, of),
@@ -111,6 +121,7 @@ fn mean_of_runs(views: &[View], of: &dyn Fn(&View) -> Option<f64>) -> Option<Est
 fn row(name: String, base: Option<Estimate>, new: Option<Estimate>, remark: String) -> Row {
     Row {
         name,
+        kind: MetricKind::Usual,
         unit: "ms".to_owned(),
         better: Better::Lower,
         base,

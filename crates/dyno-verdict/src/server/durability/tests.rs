@@ -3,7 +3,7 @@
 mod elsewhere;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord, Setting};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Setting, SettingChange};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, fact, series, setting};
@@ -16,12 +16,16 @@ fn engine(run: &mut RunRecord, table: &str, engine: &str) {
 #[test]
 fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
     let found = expect("durability", Pass, |run| {
-        let text = "innodb_flush_log_at_trx_commit went from 1 to 0".to_owned();
         run.events.push(Event {
             kind: EventKind::Setting,
             at_s: 5.0,
             until_s: None,
-            text,
+            text: "somebody set something".to_owned(),
+            detail: EventDetail::of_setting(SettingChange {
+                name: "innodb_flush_log_at_trx_commit".to_owned(),
+                from: "1".to_owned(),
+                to: "0".to_owned(),
+            }),
         });
     });
     let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";

@@ -1,0 +1,103 @@
+//! What an event is as values, so that nobody has to read its words.
+
+use serde::{Deserialize, Serialize};
+
+/// What checks need of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventDetail {
+    /// The host of the server saw it, which is another one than the load generator's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_server_host: bool,
+    /// The setting that moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setting: Option<SettingChange>,
+    /// The line of the kernel's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_log: Option<String>,
+}
+
+impl EventDetail {
+    /// Whether there is nothing to say beside the words.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A setting that moved.
+    pub fn of_setting(change: SettingChange) -> Self {
+        Self {
+            setting: Some(change),
+            ..Self::default()
+        }
+    }
+
+    /// A line of the kernel's log.
+    pub fn of_kernel_log(line: String) -> Self {
+        Self {
+            kernel_log: Some(line),
+            ..Self::default()
+        }
+    }
+
+    /// The event in words; `None` where there are no values to say.
+    pub fn words(&self) -> Option<String> {
+        let setting = self.setting.as_ref().map(SettingChange::words);
+        setting.or_else(|| Some(format!("kernel: {}", self.kernel_log.as_ref()?)))
+    }
+}
+
+/// A setting of the server that has another value now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// As the server names it.
+    pub name: String,
+    /// Its value before; `(hidden)` where it may hold a secret.
+    pub from: String,
+    /// Its value since.
+    pub to: String,
+}
+
+impl SettingChange {
+    /// In words, in which an empty value is visible.
+    pub fn words(&self) -> String {
+        let shown = |value: &str| match value.trim() {
+            "" => "''".to_owned(),
+            value => value.to_owned(),
+        };
+        let (from, to) = (shown(&self.from), shown(&self.to));
+        format!("{} went from {from} to {to}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(from: &str, to: &str) -> SettingChange {
+        SettingChange {
+            name: "a".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }
+    }
+
+    #[test]
+    fn empty_values_are_visible() {
+        assert_eq!(change("x", "").words(), "a went from x to ''");
+        assert_eq!(change("", "x").words(), "a went from '' to x");
+        assert_eq!(change("1", "2").words(), "a went from 1 to 2");
+    }
+
+    #[test]
+    fn only_what_is_known_is_kept() {
+        let kept = |detail: &EventDetail| serde_json::to_string(detail).unwrap();
+        assert_eq!(kept(&EventDetail::default()), "{}");
+        let moved = EventDetail::of_setting(change("1", "2 to 3"));
+        let json = kept(&moved);
+        assert_eq!(json, r#"{"setting":{"name":"a","from":"1","to":"2 to 3"}}"#);
+        assert_eq!(serde_json::from_str::<EventDetail>(&json).unwrap(), moved);
+        let line = EventDetail::of_kernel_log("oops".to_owned());
+        assert_eq!(line.words().unwrap(), "kernel: oops");
+        assert_eq!(EventDetail::default().words(), None);
+    }
+}
