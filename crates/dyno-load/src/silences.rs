@@ -73,6 +73,19 @@ pub struct Pauses {
     pub silences: Vec<TimeRange>,
     /// The generator itself was frozen.
     pub frozen: Vec<TimeRange>,
+    /// When it waited for a CPU then, rather than was stopped; `None` if the kernel does not count
+    /// the waits.
+    #[serde(default)]
+    pub starved: Option<Vec<TimeRange>>,
+}
+
+/// When the process was frozen.
+#[derive(Debug, Default)]
+pub(crate) struct Frozen {
+    /// All times.
+    pub(crate) all: Vec<TimeRange>,
+    /// Those in which the thread waited for a CPU; `None` where that is not known.
+    pub(crate) starved: Option<Vec<TimeRange>>,
 }
 
 /// Those of a worker.
@@ -112,7 +125,7 @@ impl Silences {
 /// process was frozen.
 pub(crate) fn pauses(
     workers: impl IntoIterator<Item = Vec<TimeRange>>,
-    frozen: Vec<TimeRange>,
+    frozen: Frozen,
     measured: TimeRange,
 ) -> Pauses {
     let long = |all: Vec<TimeRange>, shortest: Nanos| -> Vec<TimeRange> {
@@ -120,7 +133,8 @@ pub(crate) fn pauses(
         all.filter(|one| one.length_ns() >= shortest).collect()
     };
     let shared = workers.into_iter().reduce(|all, own| both(&all, &own));
-    let frozen = long(frozen, BRIEF_NS);
+    let starved = frozen.starved.map(|starved| long(starved, BRIEF_NS));
+    let frozen = long(frozen.all, BRIEF_NS);
     let shared = shared.unwrap_or_default().into_iter();
     let silences = long(
         shared
@@ -137,6 +151,7 @@ pub(crate) fn pauses(
     Pauses {
         silences,
         frozen: frozen.collect(),
+        starved,
     }
 }
 
@@ -178,7 +193,7 @@ pub(crate) fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
 /// A thread that sleeps and looks whether it was woken in time.
 pub(crate) struct Heartbeat {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<TimeRange>>,
+    thread: JoinHandle<Frozen>,
 }
 
 impl Heartbeat {
@@ -196,17 +211,18 @@ impl Heartbeat {
     }
 
     /// Ends it: when the process was frozen.
-    pub(crate) fn finish(self) -> Vec<TimeRange> {
+    pub(crate) fn finish(self) -> Frozen {
         self.over.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn beat(over: &AtomicBool) -> Vec<TimeRange> {
-    let mut frozen = Silences::default();
+fn beat(over: &AtomicBool) -> Frozen {
+    let (mut frozen, mut starved) = (Silences::default(), Silences::default());
     let mut before = now();
     let mut waited = waited_ns();
+    let is_counted = waited.is_some();
     for beats in 1_u64.. {
         if over.load(Ordering::Relaxed) {
             break;
@@ -217,11 +233,14 @@ fn beat(over: &AtomicBool) -> Vec<TimeRange> {
         let late = at.saturating_sub(due);
         if late >= BRIEF_NS {
             let known = waited_ns();
-            let starved = known
+            let wait = known
                 .zip(waited)
-                .map_or(Nanos::MAX / 2, |(all, old)| all - old);
-            if late >= SILENCE_NS || starved * 2 < late {
+                .map_or(Nanos::MAX / 2, |(all, old)| all.saturating_sub(old));
+            if late >= SILENCE_NS || wait * 2 < late {
                 frozen.keep(due, at);
+            }
+            if late >= SILENCE_NS && wait * 2 >= late {
+                starved.keep(due, at);
             }
             waited = known;
         } else if beats.is_multiple_of(WAITED_BEATS) {
@@ -229,7 +248,10 @@ fn beat(over: &AtomicBool) -> Vec<TimeRange> {
         }
         before = at;
     }
-    frozen.0
+    Frozen {
+        all: frozen.0,
+        starved: is_counted.then_some(starved.0),
+    }
 }
 
 /// How long this thread has waited for a CPU so far, if the kernel tells.
@@ -257,7 +279,7 @@ mod tests {
             vec![range(100, 900), range(2_000, 3_400), range(5_000, 9_000)],
             vec![range(860, 1_200), range(2_100, 3_500), range(6_000, 6_300)],
         ];
-        let found = pauses(workers, Vec::new(), range(0, 6_200));
+        let found = pauses(workers, Frozen::default(), range(0, 6_200));
         // The first is too short where both are silent.
         let expected = [range(2_100, 3_400), range(6_000, 6_200)];
         assert_eq!(found.silences, expected);
@@ -267,7 +289,13 @@ mod tests {
     fn a_frozen_generator_is_not_the_targets_silence() {
         let workers = [vec![range(1_000, 2_050), range(4_000, 6_000)]];
         let frozen = vec![range(1_020, 2_040), range(4_500, 5_150)];
-        let found = pauses(workers, frozen.clone(), range(0, 10_000));
+        let starved = vec![range(1_020, 2_040), range(11_000, 12_000)];
+        let seen = Frozen {
+            all: frozen.clone(),
+            starved: Some(starved.clone()),
+        };
+        let found = pauses(workers, seen, range(0, 10_000));
+        assert_eq!(found.starved.as_deref(), Some(&starved[..1]));
         let expected = [range(4_000, 4_500), range(5_150, 6_000)];
         assert_eq!(found.silences, expected);
         assert_eq!(found.frozen, frozen);
@@ -279,7 +307,13 @@ mod tests {
             let times = (0..count).map(|at| range(100 + at * 200, 140 + at * 200));
             times.collect()
         };
-        let found = |count| pauses([Vec::new()], frozen(count), range(0, 10_000)).frozen;
+        let found = |count| {
+            let seen = Frozen {
+                all: frozen(count),
+                starved: None,
+            };
+            pauses([Vec::new()], seen, range(0, 10_000)).frozen
+        };
         assert_eq!(found(12), []);
         assert_eq!(found(13), frozen(13));
     }
@@ -304,7 +338,14 @@ mod tests {
         let began = now();
         let heart = Heartbeat::start().unwrap();
         thread::sleep(Duration::from_millis(300));
-        let frozen = heart.finish();
+        let seen = heart.finish();
+        let frozen = seen.all;
+        // A thread that waits for a CPU is one that is not woken in time.
+        let starved = seen.starved.unwrap_or_default();
+        assert!(
+            starved.iter().all(|own| frozen.contains(own)),
+            "{starved:?}"
+        );
         let ended = now();
         // A crowded host may keep it waiting, but not for longer than it lived.
         let within = |own: &TimeRange| began <= own.from && own.from < own.to && own.to <= ended;

@@ -66,6 +66,19 @@ pub enum Observation {
     },
 }
 
+impl Observation {
+    /// An event that is known as values.
+    pub(crate) fn detailed(at: Nanos, kind: EventKind, detail: EventDetail) -> Self {
+        Self::Event {
+            at,
+            until: None,
+            kind,
+            text: detail.words().unwrap_or_default(),
+            detail,
+        }
+    }
+}
+
 /// What observing cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {

@@ -104,17 +104,6 @@ impl Sink {
             detail: EventDetail::default(),
         });
     }
-
-    /// An event that is known as values.
-    pub(crate) fn detailed(&self, at: Nanos, kind: EventKind, detail: EventDetail) {
-        self.send(Observation::Event {
-            at,
-            until: None,
-            kind,
-            text: detail.words().unwrap_or_default(),
-            detail,
-        });
-    }
 }
 
 /// A fact.

@@ -148,6 +148,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                         on_server_host: with_summary,
                         kernel_log: until_s.map(|until| until.to_string()),
                         setting: None,
+                        starved: until_s.map(|until| until > 1.0),
                     },
                 });
                 let shares = (0..intervals.len() as u32).map(share);

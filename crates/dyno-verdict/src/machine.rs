@@ -352,26 +352,20 @@ pub(crate) fn others_are_many(view: &View) -> bool {
     others(view).is_some_and(|(share, _)| doubted(share, &OTHERS) == Outcome::Doubt)
 }
 
-/// `: sh (12) 1.5 cores` of those that used most; empty where that is not known. Processes that
+/// `sh (12) 1.5 cores` of those that used most; `None` where that is not known. Processes that
 /// begin and end between two looks have no names.
-pub(crate) fn others_by_name(view: &View) -> String {
+pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that came and went between two looks";
-    let top = view.run.fact("host.others.top").map(str::trim);
-    let Some(top) = top.filter(|top| !top.is_empty()) else {
-        return String::new();
-    };
-    let cores = |one: &str| -> Option<f64> {
-        let before = one.trim_end_matches('.').strip_suffix(" cores")?;
-        before.rsplit(' ').next()?.parse().ok()
-    };
-    let named: f64 = top.split(", ").filter_map(cores).sum();
+    let top = view.run.fact("host.others.top")?.trim();
+    let top = Some(top.trim_end_matches('.')).filter(|top| !top.is_empty())?;
+    let named = view.run.fact("host.others.top_cores");
+    let named = named.and_then(|cores| cores.parse::<f64>().ok());
     let all = others(view).map_or(0.0, |(_, cores)| cores);
-    let top = top.trim_end_matches('.');
-    match named * 2.0 < all {
-        true if named > 0.0 => format!(": mostly {BRIEF}, and {top}"),
-        true => format!(": {BRIEF}"),
-        false => format!(": {top}"),
-    }
+    Some(match named.filter(|named| *named * 2.0 < all) {
+        Some(named) if named > 0.0 => format!("mostly {BRIEF}, and {top}"),
+        Some(_) => BRIEF.to_owned(),
+        None => top.to_owned(),
+    })
 }
 
 fn other_processes(view: &View) -> Made {
@@ -384,13 +378,14 @@ fn other_processes(view: &View) -> Made {
         );
     }
     let (among, presumed) = server_among_others(view);
+    let named = others_by_name(view);
+    let named = named.map_or_else(String::new, |named| format!(": {named}"));
     Made::of(
         doubted(share, &OTHERS),
         format!(
-            "Other processes used {} cores, {} % of the host's CPUs{}{among}.{presumed}",
+            "Other processes used {} cores, {} % of the host's CPUs{named}{among}.{presumed}",
             text::plain(cores),
             text::plain(share),
-            others_by_name(view)
         ),
         against_others(view),
     )

@@ -22,9 +22,11 @@ enum Symptom {
     Naming(&'static str, Cause),
     /// If its evidence names this cause and no other.
     Only(&'static str, Cause),
+    /// If its evidence names the first of these causes, and no cause that is not among them.
+    Among(&'static str, &'static [Cause]),
 }
 
-use Symptom::{Naming, Of, Only};
+use Symptom::{Among, Naming, Of, Only};
 
 impl Symptom {
     fn is(self, finding: &Finding) -> bool {
@@ -32,6 +34,11 @@ impl Symptom {
             Of(check) => finding.check == check,
             Naming(check, cause) => finding.check == check && finding.names(cause),
             Only(check, cause) => finding.check == check && finding.causes == [cause],
+            Among(check, causes) => {
+                finding.check == check
+                    && causes.first().is_some_and(|first| finding.names(*first))
+                    && finding.causes.iter().all(|cause| causes.contains(cause))
+            }
         }
     }
 }
@@ -50,6 +57,8 @@ struct Judged<'a> {
 }
 
 const UNCERTAIN: Symptom = Naming("length", Cause::UncertainMean);
+/// A search still counts it as the load generator's fault.
+const STARVED: Symptom = Among("client-cpu", &[Cause::StarvedWorker, Cause::Frozen]);
 const OUTSIDE: Symptom = Only("work-done", Cause::TimeOutsideEvents);
 
 /// The order matters: Dyno names the first rule that explains a finding.
@@ -61,6 +70,16 @@ const RULES: &[Rule] = &[
             UNCERTAIN,
             Naming("warm-up", Cause::OtherProcesses),
             Naming("steady-state", Cause::OtherProcesses),
+            STARVED,
+            Only("stalls", Cause::OtherProcesses),
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("client-cpu", Cause::StarvedWorker),
+        why: "The load generator waited for a CPU: see `client-cpu`.",
+        explains: &[
+            Naming("observers", Cause::LateSamples),
+            Only("stalls", Cause::OtherProcesses),
         ],
     },
     Rule {
@@ -133,6 +152,14 @@ const RULES: &[Rule] = &[
             OUTSIDE,
             Naming("steady-state", Cause::ServerIdle),
             Naming("steady-state", Cause::ServerSilent),
+        ],
+    },
+    Rule {
+        when: |judged| judged.doubted_for("stalls", Cause::LockWaits),
+        why: STALLED,
+        explains: &[
+            Only("warm-up", Cause::LockWaits),
+            Only("steady-state", Cause::LockWaits),
         ],
     },
     Rule {

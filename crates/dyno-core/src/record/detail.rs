@@ -15,6 +15,9 @@ pub struct EventDetail {
     /// The line of the kernel's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_log: Option<String>,
+    /// Of a frozen load generator: whether it waited for a CPU, rather than was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starved: Option<bool>,
 }
 
 impl EventDetail {

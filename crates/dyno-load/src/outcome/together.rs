@@ -41,6 +41,8 @@ impl RunOutcome {
         }
         self.pauses.silences.iter_mut().for_each(range);
         self.pauses.frozen.iter_mut().for_each(range);
+        let starved = self.pauses.starved.iter_mut().flatten();
+        starved.for_each(range);
         self
     }
 
@@ -183,6 +185,11 @@ impl Pauses {
     /// for a pause of the load.
     fn add(&mut self, mut other: Self) {
         self.silences = both(&self.silences, &other.silences);
+        self.starved = (self.starved.take().zip(other.starved.take())).map(|(mut all, own)| {
+            all.extend(own);
+            all.sort_by_key(|range| range.from);
+            all
+        });
         let mut frozen = std::mem::take(&mut self.frozen);
         frozen.append(&mut other.frozen);
         frozen.sort_by_key(|range| range.from);
@@ -311,6 +318,7 @@ mod tests {
                     from: at + u64::from(tids[0]) * SECOND,
                     to: at + (1 + u64::from(tids[0])) * SECOND,
                 }],
+                starved: Some(Vec::new()),
             },
             mentions: Some(BTreeSet::from([
                 format!("t{}", tids[0]).into(),

@@ -12,6 +12,7 @@ use dyno_core::record::{EventDetail, EventKind, SettingChange};
 use dyno_core::settings::is_servers_own;
 
 use super::{Asking, is_lost, secrets};
+use crate::Observation;
 use crate::text::fraction;
 
 /// MySQL's and MariaDB's settings.
@@ -140,9 +141,8 @@ impl Moves {
 
 fn tell(asking: &Asking<'_>, change: SettingChange) {
     let detail = EventDetail::of_setting(change);
-    asking
-        .sink
-        .detailed(Clock.now(), EventKind::Setting, detail);
+    let event = Observation::detailed(Clock.now(), EventKind::Setting, detail);
+    asking.sink.send(event);
 }
 
 #[cfg(test)]

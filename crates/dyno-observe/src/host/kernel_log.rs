@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{EventDetail, EventKind};
 
+use crate::Observation;
 use crate::sink::Sink;
 
 /// Records read in one sample, so that a flood does not hold the sample up.
@@ -79,7 +80,8 @@ impl KernelLog {
                 && let Some(line) = telling(&self.buffer[..length])
             {
                 self.told += 1;
-                sink.detailed(at, EventKind::Note, EventDetail::of_kernel_log(line));
+                let detail = EventDetail::of_kernel_log(line);
+                sink.send(Observation::detailed(at, EventKind::Note, detail));
             }
         }
     }

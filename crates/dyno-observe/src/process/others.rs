@@ -76,7 +76,7 @@ impl Others {
     }
 
     /// The largest since then that are neither this process nor known, in words.
-    pub(crate) fn top(&mut self, known: &Near) -> String {
+    pub(crate) fn top(&mut self, known: &Near) -> Named {
         self.look(known);
         // A server may have been looked at before it was known.
         self.seen.retain(|key, _| !known.has(key.0));
@@ -90,18 +90,29 @@ impl Others {
     }
 }
 
-pub(super) fn named(mut used: Vec<(f64, i32, String)>) -> String {
+/// The processes that used most.
+pub(crate) struct Named {
+    /// Each with its number and its cores.
+    pub(crate) words: String,
+    /// Of them together.
+    pub(crate) cores: f64,
+}
+
+pub(super) fn named(mut used: Vec<(f64, i32, String)>) -> Named {
     used.retain(|(cores, ..)| *cores >= CORES_MIN && cores.is_finite());
     used.sort_by(|a, b| b.0.total_cmp(&a.0));
     used.truncate(NAMED_MAX);
+    let cores = used.iter().map(|(cores, ..)| cores).sum();
     if used.is_empty() {
-        return format!("none used {CORES_MIN} of a core");
+        let words = format!("none used {CORES_MIN} of a core");
+        return Named { words, cores };
     }
     let told = used.iter().map(|(cores, pid, name)| {
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         format!("{name} ({pid}) {cores:.2} cores")
     });
-    told.collect::<Vec<_>>().join(", ")
+    let words = told.collect::<Vec<_>>().join(", ");
+    Named { words, cores }
 }
 
 #[cfg(test)]
@@ -116,8 +127,10 @@ mod tests {
             used(0.001, 2, "init"),
             used(1.5, 3, "cc\n1"),
         ];
-        assert_eq!(named(all), "cc1 (3) 1.50 cores, cron (1) 0.10 cores");
-        assert_eq!(named(Vec::new()), "none used 0.01 of a core");
+        let all = named(all);
+        assert_eq!(all.words, "cc1 (3) 1.50 cores, cron (1) 0.10 cores");
+        assert!((all.cores - 1.6).abs() < 1e-9);
+        assert_eq!(named(Vec::new()).words, "none used 0.01 of a core");
         assert!(!Others::now().ticks.is_empty());
     }
 

@@ -102,7 +102,9 @@ impl Rest {
     /// Who they were, or why they are not known.
     pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
         let top = self.others.top(&self.known(server));
-        sink.fact(fact("host.others.top", top, "/proc/PID/stat"));
+        let cores = format!("{:.2}", top.cores);
+        sink.fact(fact("host.others.top", top.words, "/proc/PID/stat"));
+        sink.fact(fact("host.others.top_cores", cores, "/proc/PID/stat"));
         if let Place::Unknown { near, used } = &mut self.server {
             for (name, pid) in [
                 ("server.presumed", near.server),
@@ -174,7 +176,7 @@ impl Used {
         let seconds = self.at.saturating_sub(self.since) as f64 / 1e9;
         let cores = one.in_all() / ticks_per_s() / seconds;
         Some(match cores.is_finite() {
-            true => named(vec![(cores.max(0.01), pid, one.name.clone())]),
+            true => named(vec![(cores.max(0.01), pid, one.name.clone())]).words,
             false => format!("{} ({pid})", one.name),
         })
     }

@@ -4,7 +4,7 @@ use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventDetail, EventKind};
 use dyno_core::summary::AgentSummary;
-use dyno_load::{Outage, RunOutcome, TimeRange};
+use dyno_load::{Outage, Pauses, RunOutcome, TimeRange};
 
 /// How many stalls are told one by one: the longest.
 const STALLS_MAX: usize = 1000;
@@ -35,9 +35,22 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     }
     for range in longest(&outcome.pauses.frozen) {
         let text = format!("{} was not woken for {{}}", process(&outcome.agents));
-        events.push(of(&range, EventKind::Frozen, &text));
+        let mut event = of(&range, EventKind::Frozen, &text);
+        event.detail.starved = starved(&outcome.pauses, &range);
+        events.push(event);
     }
     events
+}
+
+/// Whether the generator waited for a CPU in most of this time; `None` where that is not known.
+fn starved(pauses: &Pauses, range: &TimeRange) -> Option<bool> {
+    let waits = pauses.starved.as_ref()?.iter();
+    let within = |wait: &TimeRange| {
+        wait.to
+            .min(range.to)
+            .saturating_sub(wait.from.max(range.from))
+    };
+    Some(waits.map(within).sum::<Nanos>() * 2 >= range.length_ns())
 }
 
 /// Whose process stood still at times: the times of all are kept together.

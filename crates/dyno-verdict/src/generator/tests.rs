@@ -1,5 +1,6 @@
 //! Each check of the generator: a run that passes, one that does not, one that cannot tell.
 
+use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::{Event, EventKind, IdleSpan, RunRecord};
@@ -463,34 +464,36 @@ fn one_host_for_both_is_said_and_no_fault_in_itself() {
 
 #[test]
 fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
-    let frozen = |waits: &[f64], words: &str| {
+    let found = |waits: Option<&[f64]>, starved: Option<bool>, words: &str| {
         let found = expect("client-cpu", Doubt, |run| {
-            series(run, "client.worker[0].run_queue_wait", waits);
-            run.events.push(Event {
+            match waits {
+                Some(waits) => series(run, "client.worker[0].run_queue_wait", waits),
+                None => drop_series(run, "client.worker["),
+            }
+            let mut event = Event {
                 kind: EventKind::Frozen,
                 at_s: 12.2,
                 until_s: Some(13.7),
                 text: String::new(),
                 detail: Default::default(),
-            });
+            };
+            event.detail.starved = starved;
+            run.events.push(event);
         });
         assert!(found.evidence.contains(words), "{}", found.evidence);
+        assert!(found.names(Cause::Frozen));
+        found.names(Cause::StarvedWorker)
     };
+    const STOPPED: &str = "as a process that is stopped";
+    const STARVED: &str = "while its threads waited for a CPU";
     let mut waits = [0.1; 30];
-    frozen(&waits, "as a process that is stopped");
-    frozen(&[0.5; 30], "as a process that is stopped");
+    assert!(!found(Some(&waits), None, STOPPED));
+    assert!(!found(Some(&[0.5; 30]), None, STOPPED));
     waits[12..14].fill(0.8);
-    frozen(&waits, "while its threads waited for a CPU");
-    let unknown = expect("client-cpu", Doubt, |run| {
-        drop_series(run, "client.worker[");
-        run.events.push(Event {
-            kind: EventKind::Frozen,
-            at_s: 12.2,
-            until_s: Some(13.7),
-            text: String::new(),
-            detail: Default::default(),
-        });
-    });
-    let told = "because it had no CPU or because it was stopped";
-    assert!(unknown.evidence.contains(told), "{}", unknown.evidence);
+    assert!(found(Some(&waits), None, STARVED));
+    let unknown = "because it had no CPU or because it was stopped";
+    assert!(!found(None, None, unknown));
+    // What the generator saw of itself needs no observer.
+    assert!(found(None, Some(true), STARVED));
+    assert!(!found(None, Some(false), STOPPED));
 }

@@ -85,7 +85,7 @@ fn client_cpu(view: &View) -> Made {
     }
     let (mut causes, mut said, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
     for fault in own.faults(view) {
-        causes.push(fault.cause);
+        causes.extend(fault.causes);
         said.push(fault.said);
         try_this.push(fault.advice);
     }
@@ -107,7 +107,7 @@ fn client_cpu(view: &View) -> Made {
 
 /// What is wrong with the load generator, and what to try.
 struct Fault {
-    cause: Cause,
+    causes: &'static [Cause],
     said: String,
     advice: &'static str,
 }
@@ -177,33 +177,37 @@ impl Workers {
         let reaches =
             |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
-        let mut add = |cause, said: &str, advice| {
+        let mut add = |causes, said: &str, advice| {
             let said = said.to_owned();
             faults.push(Fault {
-                cause,
+                causes,
                 said,
                 advice,
             });
         };
         if alone && reaches(self.busiest, &BUSY) {
             add(
-                Cause::BusyWorker,
+                &[Cause::BusyWorker],
                 "the busiest worker had no CPU time to spare",
                 "Give the generator more --workers, or a host with faster or more CPUs.",
             );
         }
         if alone && reaches(self.waiting, &WAITING) && starved(view) {
-            add(Cause::StarvedWorker, "a worker was starved of CPU", NO_CPU);
+            add(
+                &[Cause::StarvedWorker],
+                "a worker was starved of CPU",
+                NO_CPU,
+            );
         }
         match frozen(view) {
-            Some((said, advice)) => add(Cause::Frozen, &said, advice),
+            Some((causes, said, advice)) => add(causes, &said, advice),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => add(
-                Cause::StalledWorker,
+                &[Cause::StalledWorker],
                 "a worker was stalled, and its sessions with it",
                 kept_from_sockets(view, self.waiting),
             ),
             None if alone && shared && reaches(self.blocked, &BLOCKED) => add(
-                Cause::StalledWorker,
+                &[Cause::StalledWorker],
                 "the script blocked a worker, and the sessions that share it",
                 BLOCKS,
             ),
@@ -211,14 +215,14 @@ impl Workers {
         }
         if reaches(self.major_faults, &MAJOR_FAULTS) {
             add(
-                Cause::Swap,
+                &[Cause::Swap],
                 "the generator was being swapped",
                 "Give the generator's host enough memory for everything that runs there.",
             );
         }
         if reaches(self.descriptors, &DESCRIPTORS) {
             add(
-                Cause::Descriptors,
+                &[Cause::Descriptors],
                 "the generator was running out of descriptors",
                 "Raise its limit of open files (ulimit -n).",
             );
@@ -306,7 +310,7 @@ fn is_script(workload: &str) -> bool {
 
 /// How often, how long and since when the process stood still, if it did for long, and what to
 /// try.
-fn frozen(view: &View) -> Option<(String, &'static str)> {
+fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
     let times = view.events(EventKind::Frozen);
     let length_s = |event: &&Event| event.until_s.unwrap_or(event.at_s) - event.at_s;
     let longest_s = times.iter().map(length_s).fold(0.0, f64::max);
@@ -315,17 +319,18 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
     if !long && all_s * 100.0 < FROZEN.value * view.length_s {
         return None;
     }
-    // A thread that is stopped waits for no CPU; but for the freezes it waits as much as ever.
-    let usual_s = usual_wait(view) * all_s;
-    let observed = !(view.devices("client.worker[", "].run_queue_wait")).is_empty();
-    let starved = (waited_meanwhile_s(view, &times) - usual_s) * 2.0 >= all_s;
-    let (why, try_this) = match (observed, starved) {
-        (true, true) => ("while its threads waited for a CPU", NO_CPU),
-        (true, false) => (
+    let starved = starved_meanwhile(view, &times, all_s);
+    let causes: &[Cause] = match starved {
+        Some(true) => &[Cause::Frozen, Cause::StarvedWorker],
+        _ => &[Cause::Frozen],
+    };
+    let (why, try_this) = match starved {
+        Some(true) => ("while its threads waited for a CPU", NO_CPU),
+        Some(false) => (
             "as a process that is stopped or a machine that is paused does",
             STOOD_STILL,
         ),
-        (false, _) => (
+        None => (
             "because it had no CPU or because it was stopped: its threads' waits for a CPU were \
              not observed",
             NOT_OBSERVED,
@@ -347,7 +352,31 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
         text::seconds(all_s),
         text::seconds(first.at_s.max(0.0))
     );
-    Some((said, try_this))
+    Some((causes, said, try_this))
+}
+
+/// Whether the generator waited for a CPU in most of these times: as it saw itself, which needs no
+/// observer; else as its workers were observed. `None` where neither is known.
+fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> {
+    let own: Option<Vec<f64>> = times
+        .iter()
+        .map(|event| {
+            let length_s = event.until_s.unwrap_or(event.at_s) - event.at_s;
+            Some(if event.detail.starved? { length_s } else { 0.0 })
+        })
+        .collect();
+    if let Some(own) = own {
+        return Some(own.iter().sum::<f64>() * 2.0 >= all_s);
+    }
+    if view
+        .devices("client.worker[", "].run_queue_wait")
+        .is_empty()
+    {
+        return None;
+    }
+    // A thread that is stopped waits for no CPU; but for the freezes it waits as much as ever.
+    let usual_s = usual_wait(view) * all_s;
+    Some((waited_meanwhile_s(view, times) - usual_s) * 2.0 >= all_s)
 }
 
 /// The share of the time that a worker usually waits for a CPU, at most.

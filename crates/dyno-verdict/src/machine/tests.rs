@@ -207,6 +207,24 @@ fn other_processes_are_named() {
         fact(run, "host.others.top", "rustc (77) 0.8 cores");
     });
     assert!(seen.evidence.contains("rustc (77)"), "{}", seen.evidence);
+    for (cores, words) in [
+        ("0.8", "% of the host's CPUs: many (7) 0.1 cores."),
+        (
+            "0.1",
+            "CPUs: mostly processes that came and went between two looks, and many (7)",
+        ),
+        (
+            "0.00",
+            "CPUs: processes that came and went between two looks.",
+        ),
+    ] {
+        let seen = expect("other-processes", Doubt, |run| {
+            series(run, "host.others.cpu", &[0.9; 30]);
+            fact(run, "host.others.top", "many (7) 0.1 cores");
+            fact(run, "host.others.top_cores", cores);
+        });
+        assert!(seen.evidence.contains(words), "{}", seen.evidence);
+    }
     expect("other-processes", NotChecked, |run| {
         drop_series(run, "host.others")
     });

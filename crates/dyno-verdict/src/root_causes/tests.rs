@@ -75,6 +75,27 @@ const EXPLAINED: &[Case] = {
             ("host-resources", Doubt, &[Throttled]),
             ("stalls", &[Throttled]),
         ),
+        (
+            ("other-processes", Doubt, &[]),
+            ("client-cpu", &[StarvedWorker]),
+        ),
+        (
+            ("other-load", Doubt, &[]),
+            ("client-cpu", &[StarvedWorker, Frozen]),
+        ),
+        (
+            ("other-processes", Doubt, &[]),
+            ("stalls", &[OtherProcesses]),
+        ),
+        (
+            ("client-cpu", Doubt, &[StarvedWorker]),
+            ("observers", &[LateSamples]),
+        ),
+        (("stalls", Doubt, &[LockWaits]), ("warm-up", &[LockWaits])),
+        (
+            ("stalls", Doubt, &[LockWaits, ServerIdle]),
+            ("steady-state", &[LockWaits]),
+        ),
     ]
 };
 
@@ -103,6 +124,21 @@ const NOT_EXPLAINED: &[Case] = {
             ("stalls", &[LockWaits]),
         ),
         (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
+        // A generator that was stopped, or has too few workers, is no fault of its neighbours.
+        (("other-processes", Doubt, &[]), ("client-cpu", &[Frozen])),
+        (
+            ("other-processes", Doubt, &[]),
+            ("client-cpu", &[StarvedWorker, BusyWorker]),
+        ),
+        (
+            ("other-processes", Doubt, &[]),
+            ("stalls", &[ServerSilent, OtherProcesses]),
+        ),
+        (("stalls", Doubt, &[Disk]), ("steady-state", &[LockWaits])),
+        (
+            ("stalls", Doubt, &[LockWaits]),
+            ("steady-state", &[LockWaits, Disk]),
+        ),
         (
             ("host-resources", Doubt, &[Steal]),
             ("stalls", &[Throttled]),
@@ -147,7 +183,7 @@ fn a_finding_of_another_cause_stays_a_doubt() {
 fn rules_name_checks_that_exist() {
     let known = |check: &str| crate::checks().iter().any(|one| one.name == check);
     for symptom in RULES.iter().flat_map(|rule| rule.explains) {
-        let (Of(check) | Naming(check, _) | Only(check, _)) = *symptom;
+        let (Of(check) | Naming(check, _) | Only(check, _) | Among(check, _)) = *symptom;
         assert!(known(check), "{check}");
     }
 }

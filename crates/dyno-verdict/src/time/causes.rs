@@ -235,10 +235,7 @@ impl Seen<'_, '_> {
     /// Which processes those were, over the whole run.
     fn by_name(&self) -> String {
         let names = crate::machine::others_by_name(self.view);
-        match names.strip_prefix(": ") {
-            Some(names) => format!(" [{names}]"),
-            None => String::new(),
-        }
+        names.map_or_else(String::new, |names| format!(" [{names}]"))
     }
 
     /// The mean of a series within the slower seconds, and its median in the usual ones.

@@ -99,12 +99,13 @@ fn other_load(view: &View) -> Made {
             "Other processes worked on the host all the time, as `other-processes` tells.",
         );
     }
+    let named = machine::others_by_name(view);
+    let named = named.map_or_else(String::new, |named| format!(": {named}"));
     let when = match much {
         true => format!(
-            ", {} in a row from {}{}",
+            ", {} in a row from {}{named}",
             load.longest.0,
             text::seconds(load.longest.1),
-            machine::others_by_name(view)
         ),
         false => String::new(),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_core::finding::{Finding, Outcome as Found};
+use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::units::{format_duration, human_count};
@@ -239,10 +239,17 @@ fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     )
 }
 
-/// Whether a check holds the load generator at fault, waived or not.
+/// Whether a check holds the load generator at fault, waived or not. One that was starved of CPU
+/// was the limit, also where its neighbours explain that.
 fn is_clients(finding: &Finding) -> bool {
     let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
-    bound.is_some_and(|(_, from)| finding.outcome >= *from)
+    bound.is_some_and(|(_, from)| finding.outcome >= *from || is_starved(finding))
+}
+
+fn is_starved(finding: &Finding) -> bool {
+    finding.check == "client-cpu"
+        && finding.outcome == Found::NotChecked
+        && finding.names(Cause::StarvedWorker)
 }
 
 /// What says that the load generator was the limit.
@@ -378,6 +385,10 @@ mod tests {
         assert_eq!(of("generator-ceiling", Found::Doubt), None);
         assert_eq!(of("client-cpu", Found::Pass), None);
         assert_eq!(of("offered-rate", Found::Doubt), None);
+        let mut explained = finding("client-cpu", Found::NotChecked);
+        assert_eq!(clients_fault(std::slice::from_ref(&explained)), None);
+        explained.causes = vec![Cause::StarvedWorker];
+        assert!(clients_fault(&[explained]).is_some());
         let mut waived = finding("client-cpu", Found::Doubt);
         waived.waived = Some("known".to_owned());
         assert_eq!(clients_fault(std::slice::from_ref(&waived)), None);
