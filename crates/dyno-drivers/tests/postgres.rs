@@ -272,8 +272,16 @@ fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
     assert!(connection.connection.transaction_failed());
     let error = connection.execute(divide, &[&int(1)]).unwrap_err();
     assert_eq!(error.sqlstate, "25P02");
+    let first = "; first error: 22012: division by zero";
+    assert!(error.message.ends_with(first), "{error}");
     connection.query("ROLLBACK").unwrap();
     assert!(!connection.connection.transaction_failed());
+    // The next transaction has an error of its own.
+    connection.query("BEGIN").unwrap();
+    connection.query("SELECT 1 FROM nowhere").unwrap_err();
+    let error = connection.query("SELECT 2").unwrap_err();
+    assert!(error.message.contains("; first error: 42P01: "), "{error}");
+    connection.query("ROLLBACK").unwrap();
     connection.execute(divide, &[&int(1)]).unwrap();
     assert_eq!(connection.rows(), [[Some("1".to_owned())]]);
     // A deferred constraint fails at the commit, behind the statement's completion.

@@ -49,6 +49,7 @@ impl Postgres {
         self.outcome.more = false;
         self.activity = Activity::Idle;
         self.status = status;
+        self.note_abort();
         Some(())
     }
 }

@@ -60,6 +60,16 @@ pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
     Ok(Report { error, fatal })
 }
 
+/// Adds the error that aborted the transaction to one that only says that it is aborted.
+pub(super) fn name_first(error: &mut DbError, first: Option<&DbError>) {
+    const ABORTED: &str = "25P02";
+    if let Some(first) = first.filter(|_| error.sqlstate == ABORTED) {
+        let (own, state) = (&error.message, &first.sqlstate);
+        let words = format!("{own}; first error: {state}: {}", first.message);
+        error.message = error_text(words.as_bytes());
+    }
+}
+
 /// The kind of a SQLSTATE (appendix A of PostgreSQL's manual): its own, or that of its class.
 fn kind(state: &[u8]) -> ErrorKind {
     match state {
@@ -132,6 +142,29 @@ mod tests {
             let body = format!("SERROR\0VERROR\0C{state}\0Mx\0\0");
             assert_eq!(parse(body.as_bytes()).unwrap().fatal, fatal, "{state}");
         }
+    }
+
+    #[test]
+    fn an_aborted_transaction_names_its_first_error() {
+        let of = |state: &str, text: &str| {
+            let body = format!("SERROR\0C{state}\0M{text}\0\0");
+            parse(body.as_bytes()).unwrap().error
+        };
+        let first = of("57014", "canceling statement due to statement timeout");
+        let mut aborted = of("25P02", "current transaction is aborted");
+        name_first(&mut aborted, None);
+        assert_eq!(aborted.message, "current transaction is aborted");
+        name_first(&mut aborted, Some(&first));
+        let words = "current transaction is aborted; first error: 57014: canceling statement due \
+                     to statement timeout";
+        assert_eq!(aborted.message, words);
+        assert_eq!(
+            (aborted.kind, &*aborted.sqlstate),
+            (ErrorKind::Other, "25P02")
+        );
+        let mut other = of("42601", "syntax error");
+        name_first(&mut other, Some(&first));
+        assert_eq!(other.message, "syntax error");
     }
 
     #[test]

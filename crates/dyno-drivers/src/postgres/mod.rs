@@ -79,6 +79,8 @@ pub struct Postgres {
     pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
     status: u8,
+    /// The error that aborted the transaction, until the transaction ends.
+    aborted_by: Option<Box<DbError>>,
     server: ServerInfo,
 }
 
@@ -100,6 +102,7 @@ impl Postgres {
             names: None,
             pipeline: None,
             status: b'I',
+            aborted_by: None,
             server: ServerInfo {
                 product: "PostgreSQL".to_owned(),
                 ..ServerInfo::default()
@@ -118,7 +121,26 @@ impl Postgres {
         self.statements = Statements::default();
         self.pipeline = None;
         self.failure = None;
+        self.aborted_by = None;
         self.set_failed(Box::new(error));
+    }
+
+    #[inline]
+    fn note_abort(&mut self) {
+        if self.status == b'E' || self.aborted_by.is_some() {
+            self.note_abort_now();
+        }
+    }
+
+    #[cold]
+    fn note_abort_now(&mut self) {
+        match self.status {
+            b'E' if self.aborted_by.is_none() => {
+                self.aborted_by.clone_from(&self.outcome.error);
+            }
+            b'E' => {}
+            _ => self.aborted_by = None,
+        }
     }
 
     /// The server broke the protocol.

@@ -317,6 +317,7 @@ impl Postgres {
         }
         self.activity = Activity::Idle;
         self.status = *status;
+        self.note_abort();
         Ok(())
     }
 
@@ -447,7 +448,8 @@ impl Postgres {
     }
 
     fn error(&mut self, body: &[u8]) -> Result<Step, Malformed> {
-        let report = errors::parse(body)?;
+        let mut report = errors::parse(body)?;
+        errors::name_first(&mut report.error, self.aborted_by.as_deref());
         if report.fatal {
             self.end(report.error);
             return Ok(Step::Finished);

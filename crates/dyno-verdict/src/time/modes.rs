@@ -193,6 +193,7 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
         },
     )
     .naming(of_sessions.then_some(Cause::SessionModes))
+    .naming((locks.is_some() && cause.is_none()).then_some(Cause::LockWaits))
     .with("fast mode", split.fast_ms, "ms")
     .with("slow mode", split.slow_ms, "ms")
     .with("slow events", split.share * 100.0, "percent")

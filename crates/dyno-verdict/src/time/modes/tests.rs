@@ -1,6 +1,6 @@
 //! Modes of latencies: those that something explains, and those that nothing does.
 
-use dyno_core::finding::Finding;
+use dyno_core::finding::{Cause, Finding};
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Operation, RunRecord, SessionShare};
 use dyno_core::summary::EndpointSummary;
@@ -82,6 +82,7 @@ fn lock_waits_as_long_as_the_slow_events_are_named() {
     assert!(long.evidence.contains(told), "{}", long.evidence);
     assert!(long.advice.contains("isolation level"), "{}", long.advice);
     assert!(!short.evidence.contains("locks"), "{}", short.evidence);
+    assert!(long.names(Cause::LockWaits) && !short.names(Cause::LockWaits));
 }
 
 #[test]
