@@ -224,6 +224,7 @@ mod tests {
         }
         let mut varied = samples::good();
         varied.factors.insert("memory".into(), "5G".into());
+        varied.costs[0].left_out = true;
         varied.plans = vec![StatementPlan {
             shape: "SELECT c FROM t WHERE id = ?".into(),
             accesses: vec![Access::default()],

@@ -140,6 +140,7 @@ const RULES: &[Rule] = &[
         explains: &[
             UNCERTAIN,
             Naming("stalls", Cause::Throttled),
+            Only("latency-modes", Cause::Throttled),
             Naming("warm-up", Cause::Throttled),
             Naming("steady-state", Cause::Throttled),
         ],

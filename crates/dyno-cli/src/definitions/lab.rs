@@ -67,7 +67,7 @@ pub const LAB: &[Opt] = &[
         None,
         "report: exit with status 4 if a claim differs, 3 if none can be told",
     ),
-    opt(
+    repeated(
         VARY,
         "vary",
         Some("NAME=A,B,…"),

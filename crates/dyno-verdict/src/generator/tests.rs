@@ -106,10 +106,11 @@ fn a_starved_worker_is_told_from_one_that_shares_with_its_server() {
         series(run, "client.worker[0].run_queue_wait", &[0.9; 30]);
     };
     expect("client-cpu", Pass, waiting);
-    expect("client-cpu", Doubt, |run| {
+    let explained = expect("client-cpu", NotChecked, |run| {
         waiting(run);
         series(run, "host.others.cpu", &[0.8; 30]);
     });
+    assert!(explained.names(Cause::StarvedWorker));
     expect("client-cpu", Doubt, |run| {
         waiting(run);
         fact(run, "server.same_host", "no");
@@ -491,8 +492,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     assert!(!found(Some(&[0.5; 30]), None, STOPPED));
     waits[12..14].fill(0.8);
     assert!(found(Some(&waits), None, STARVED));
-    let unknown = "because it had no CPU or because it was stopped";
-    assert!(!found(None, None, unknown));
+    assert!(!found(None, None, "had no CPU or because it was stopped"));
     // What the generator saw of itself needs no observer.
     assert!(found(None, Some(true), STARVED));
     assert!(!found(None, Some(false), STOPPED));

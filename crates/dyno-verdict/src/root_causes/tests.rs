@@ -76,6 +76,10 @@ const EXPLAINED: &[Case] = {
             ("stalls", &[Throttled]),
         ),
         (
+            ("host-resources", Doubt, &[Throttled]),
+            ("latency-modes", &[Throttled]),
+        ),
+        (
             ("other-processes", Doubt, &[]),
             ("client-cpu", &[StarvedWorker]),
         ),
@@ -138,6 +142,10 @@ const NOT_EXPLAINED: &[Case] = {
         (
             ("stalls", Doubt, &[LockWaits]),
             ("steady-state", &[LockWaits, Disk]),
+        ),
+        (
+            ("host-resources", Doubt, &[Throttled]),
+            ("latency-modes", &[SessionModes, Throttled]),
         ),
         (
             ("host-resources", Doubt, &[Steal]),

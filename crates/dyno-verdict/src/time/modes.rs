@@ -194,9 +194,19 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
     )
     .naming(of_sessions.then_some(Cause::SessionModes))
     .naming((locks.is_some() && cause.is_none()).then_some(Cause::LockWaits))
+    .naming((locks.is_none() && throttled(view, split)).then_some(Cause::Throttled))
     .with("fast mode", split.fast_ms, "ms")
     .with("slow mode", split.slow_ms, "ms")
     .with("slow events", split.share * 100.0, "percent")
+}
+
+/// Whether a cgroup's quota was used up so often that it makes that many events slow: those under
+/// way wait for the next period. A few throttled periods are not enough.
+fn throttled(view: &View, split: &Split) -> bool {
+    const PART: f64 = 0.5;
+    let all = ["host.cgroup.cpu_throttled", "server.cgroup.cpu_throttled"];
+    let percents = all.iter().filter_map(|name| view.mean(name));
+    percents.fold(0.0, f64::max) / 100.0 >= split.share * PART
 }
 
 /// The events, or those of one name.

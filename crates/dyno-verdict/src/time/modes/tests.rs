@@ -1,7 +1,7 @@
 //! Modes of latencies: those that something explains, and those that nothing does.
 
-use dyno_core::finding::{Cause, Finding};
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_core::finding::{Cause, Finding};
 use dyno_core::record::{Operation, RunRecord, SessionShare};
 use dyno_core::summary::EndpointSummary;
 
@@ -83,6 +83,17 @@ fn lock_waits_as_long_as_the_slow_events_are_named() {
     assert!(long.advice.contains("isolation level"), "{}", long.advice);
     assert!(!short.evidence.contains("locks"), "{}", short.evidence);
     assert!(long.names(Cause::LockWaits) && !short.names(Cause::LockWaits));
+}
+
+#[test]
+fn a_quota_that_is_used_up_as_often_makes_modes() {
+    let of = |percent: f64| {
+        of(&[(7.0, 0.4), (98.0, 0.6)], |run| {
+            series(run, "server.cgroup.cpu_throttled", &[percent; 30]);
+        })
+    };
+    assert!(of(56.0).names(Cause::Throttled));
+    assert!(!of(5.0).names(Cause::Throttled));
 }
 
 #[test]
