@@ -62,7 +62,7 @@ pub enum Observation {
         text: String,
         /// As values.
         #[serde(default)]
-        detail: EventDetail,
+        detail: Box<EventDetail>,
     },
 }
 
@@ -74,7 +74,7 @@ impl Observation {
             until: None,
             kind,
             text: detail.words().unwrap_or_default(),
-            detail,
+            detail: Box::new(detail),
         }
     }
 }

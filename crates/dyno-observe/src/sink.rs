@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::clock::Nanos;
-use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
+use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 
 use crate::Observation;
 
@@ -101,7 +101,7 @@ impl Sink {
             until,
             kind,
             text,
-            detail: EventDetail::default(),
+            detail: Box::default(),
         });
     }
 }

@@ -101,6 +101,15 @@ fn intervals() -> impl Strategy<Value = Vec<IntervalSummary>> {
     })
 }
 
+fn detail(until_s: Option<f64>) -> EventDetail {
+    EventDetail {
+        on_server_host: until_s.is_none(),
+        kernel_log: until_s.map(|until| until.to_string()),
+        setting: None,
+        starved: until_s.map(|until| until > 1.0),
+    }
+}
+
 fn runs() -> impl Strategy<Value = RunRecord> {
     let texts = || btree_map(".{1,10}", (option::of(".*"), option::of(".*")), 0..5);
     let states = prop_oneof![
@@ -144,12 +153,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                     until_s,
                     kind: EventKind::Disturbance,
                     text,
-                    detail: EventDetail {
-                        on_server_host: with_summary,
-                        kernel_log: until_s.map(|until| until.to_string()),
-                        setting: None,
-                        starved: until_s.map(|until| until > 1.0),
-                    },
+                    detail: detail(until_s),
                 });
                 let shares = (0..intervals.len() as u32).map(share);
                 RunRecord {

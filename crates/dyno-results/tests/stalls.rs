@@ -22,6 +22,7 @@ fn stalled() -> RunRecord {
         until_s: Some(20.672),
         kind: EventKind::Stall,
         text: "No statement ended.".to_owned(),
+        detail: Default::default(),
     });
     run
 }

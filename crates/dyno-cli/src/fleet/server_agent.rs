@@ -177,7 +177,7 @@ fn silent(sender: &SyncSender<Observation>, since: Nanos) {
         kind: EventKind::Observer,
         text: "the observer beside the server fell silent: is it frozen, or its link cut?"
             .to_owned(),
-        detail: EventDetail::default(),
+        detail: Box::default(),
     };
     // What finds no room is lost, as with observers of this host.
     drop(sender.try_send(event));
@@ -191,7 +191,7 @@ fn lost(sender: &SyncSender<Observation>, how: &str) {
         until: None,
         kind: EventKind::Observer,
         text: why.clone(),
-        detail: EventDetail::default(),
+        detail: Box::default(),
     };
     let gap = Observation::NotObserved(NotObserved {
         what: "server.cpu".to_owned(),
@@ -359,10 +359,10 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             until: until.map(ours),
             kind,
             text: format!("{ON_SERVER_HOST}{text}"),
-            detail: EventDetail {
+            detail: Box::new(EventDetail {
                 on_server_host: true,
-                ..detail
-            },
+                ..*detail
+            }),
         },
         // The server tells its settings to everybody.
         Observation::Setting { .. } => return None,

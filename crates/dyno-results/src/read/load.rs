@@ -275,7 +275,7 @@ impl Results {
     fn events(&self, id: i64) -> rusqlite::Result<Vec<Event>> {
         let sql = "SELECT at_s, until_s, kind, text, detail FROM event WHERE run_id = ?1
                    ORDER BY number";
-        self.rows(sql, id, event)
+        self.rows(sql, id, super::progress::event)
     }
 
     fn sessions(&self, id: i64) -> rusqlite::Result<Vec<SessionShare>> {
@@ -474,18 +474,10 @@ fn json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>
     serde_json::from_str(text(row, index)?).map_err(|error| failure(index, Type::Text, error))
 }
 
-/// From `at_s`, `until_s`, `kind`, `text` and `detail`, in this order.
-pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    Ok(Event {
-        at_s: row.get(0)?,
-        until_s: row.get(1)?,
-        kind: of_word(row.get(2)?, 2)?,
-        text: row.get(3)?,
-        detail: optional_json(row, 4)?.unwrap_or_default(),
-    })
-}
-
-fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
+pub(super) fn optional_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    index: usize,
+) -> rusqlite::Result<Option<T>> {
     match row.get_ref(index)? {
         rusqlite::types::ValueRef::Null => Ok(None),
         _ => json(row, index).map(Some),

@@ -5,7 +5,7 @@ use dyno_core::summary::IntervalSummary;
 use rusqlite::Row;
 
 use super::list::{RunStage, of_word};
-use super::load::{event, interval, interval_columns};
+use super::load::{interval, interval_columns, optional_json};
 use super::spans::{COLUMNS, Failure, whole};
 use crate::decode::Decoder;
 use crate::error::ResultsError;
@@ -224,4 +224,15 @@ impl Results {
         place.sample_s = samples.last().map(|last| last.at_s).or(place.sample_s);
         Ok(samples)
     }
+}
+
+/// From `at_s`, `until_s`, `kind`, `text` and `detail`, in this order.
+pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        at_s: row.get(0)?,
+        until_s: row.get(1)?,
+        kind: of_word(row.get(2)?, 2)?,
+        text: row.get(3)?,
+        detail: optional_json(row, 4)?.unwrap_or_default(),
+    })
 }

@@ -166,7 +166,7 @@ impl Forwarder {
                     until_s: until.map(at_s),
                     kind,
                     text,
-                    detail,
+                    detail: *detail,
                 };
                 self.outputs.each(|sink| sink.event(&event));
             }
