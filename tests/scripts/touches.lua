@@ -20,7 +20,8 @@ local KINDS = {
 }
 
 local POSTGRES = {
-  full_text = "SELECT id FROM doc WHERE to_tsvector('simple', body) @@ to_tsquery('simple', 'word%d')",
+  full_text = "SELECT id FROM doc WHERE to_tsvector('simple', body) @@ " ..
+    "to_tsquery('simple', 'word%d')",
 }
 
 function prepare()
