@@ -19,6 +19,11 @@ local KINDS = {
   nothing = "SELECT 1",
 }
 
+local POSTGRES = {
+  full_text = "SELECT id FROM doc WHERE to_tsvector('simple', body) @@ " ..
+    "to_tsquery('simple', 'word%d')",
+}
+
 function prepare()
   local driver = sysbench.sql.driver()
   local con = driver:connect()
@@ -31,6 +36,9 @@ function prepare()
       rows[#rows + 1] = ("(%d, %d, 'word%d among others')"):format(row, row, row)
     end
     con:query("INSERT INTO doc (id, n, body) VALUES " .. table.concat(rows, ", "))
+  end
+  if not my then
+    con:query("CREATE INDEX words ON doc USING gin (to_tsvector('simple', body))")
   end
   if sysbench.opt.what == "sequence" then
     con:query("CREATE SEQUENCE numbers")
@@ -47,7 +55,8 @@ function thread_init(tid)
     local of_postgres = "SELECT nextval('numbers')"
     statement = driver:name() == "pgsql" and of_postgres or "SELECT NEXTVAL(numbers)"
   else
-    statement = KINDS[sysbench.opt.what]
+    local of_postgres = driver:name() == "pgsql" and POSTGRES[sysbench.opt.what]
+    statement = of_postgres or KINDS[sysbench.opt.what]
   end
 end
 

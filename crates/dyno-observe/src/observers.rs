@@ -15,7 +15,7 @@ use crate::data::Data;
 use crate::database::{Watch, watch};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
 use crate::place::{self, Place};
-use crate::process::{Located, Own, Placed, Rest, Server, Workers};
+use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
 use crate::sink::{Gauge, Rate, SampleBuffer, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
@@ -168,6 +168,9 @@ pub(crate) fn own_descriptors(owning: Sender<()>) {
 
 impl Observer {
     fn new(config: Config, sink: Sink, allowed: Vec<usize>, database: Option<Watch>) -> Self {
+        let endpoints = config.target.as_ref();
+        let endpoints = endpoints.map_or(&[][..], |target| &target.endpoints);
+        let further = listeners(endpoints.get(1..).unwrap_or_default());
         let file = config
             .target
             .filter(|target| target.family == Family::Sqlite);
@@ -196,7 +199,7 @@ impl Observer {
             host: Host::new(place),
             own: Own::new(),
             workers: Workers::new(),
-            rest: Rest::new(is_embedded),
+            rest: Rest::new(is_embedded, &further),
             is_embedded,
             database,
             up: Gauge::new("db.up", "count", "the observer's connection"),

@@ -298,12 +298,25 @@ impl<'a> View<'a> {
     /// Events and statements per second while a series was read: an observer may have missed a
     /// part of the measurement, in which they were more or fewer.
     pub(crate) fn rates_while(&self, name: &str) -> Option<(f64, f64)> {
+        let spans = self.spans(name)?;
+        let sum = |of: fn(&Span) -> f64| spans.iter().map(of).sum::<f64>();
+        let length_s = sum(|span| span.length_s);
+        let rates = || {
+            let (events, statements) = (sum(|span| span.events), sum(|span| span.statements));
+            (events / length_s, statements / length_s)
+        };
+        (length_s > 0.0).then(rates)
+    }
+
+    /// The time that each value of a rate covers of the measurement, with the load meanwhile.
+    pub(crate) fn spans(&self, name: &str) -> Option<Vec<Span>> {
         let series = self.run.series(name)?;
-        let (mut events, mut statements, mut length_s) = (0.0, 0.0, 0.0);
         let mut before: Option<f64> = None;
-        for &(at, _) in &series.points {
+        let mut spans = Vec::with_capacity(series.points.len());
+        for &(at, value) in &series.points {
             let from = before.unwrap_or_else(|| begins(series, at)).max(0.0);
             before = Some(at);
+            let mut span = Span::default();
             // Bins follow one another.
             let first = self.bins.partition_point(|bin| bin.at_s <= from);
             for bin in &self.bins[first..] {
@@ -313,13 +326,15 @@ impl<'a> View<'a> {
                 let overlap = at.min(bin.at_s) - from.max(bin.at_s - bin.length_s);
                 if overlap > 0.0 {
                     let share = overlap / bin.length_s;
-                    events += bin.events * share;
-                    statements += bin.statements * share;
-                    length_s += overlap;
+                    span.events += bin.events * share;
+                    span.statements += bin.statements * share;
+                    span.length_s += overlap;
                 }
             }
+            span.counted = value * span.length_s;
+            spans.push(span);
         }
-        (length_s > 0.0).then(|| (events / length_s, statements / length_s))
+        Some(spans)
     }
 
     /// Whether a series covers a part of the measurement only.
@@ -431,6 +446,16 @@ impl<'a> View<'a> {
             None => format!("{what} was not observed: the record does not tell why"),
         }
     }
+}
+
+/// Time that a value of a rate covers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    pub length_s: f64,
+    /// What the rate counted in that time.
+    pub counted: f64,
+    pub events: f64,
+    pub statements: f64,
 }
 
 /// Where the time begins that the first sample of a series covers. A single one tells nothing of

@@ -331,7 +331,10 @@ impl Drop for Server {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> Result<u16> {
+///
+/// # Errors
+/// None is free.
+pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot bind to 127.0.0.1")?;
     Ok(listener.local_addr()?.port())
 }

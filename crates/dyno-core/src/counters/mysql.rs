@@ -77,6 +77,13 @@ pub(super) const COUNTERS: &[Counter] = &[
             "reads of the next row of a scan, including scans of tables that the server creates \
              itself",
         ),
+    status("db.status.handler_tmp_write", "Handler_tmp_write")
+        .counts(Row)
+        .note("rows that the server writes into tables that it creates itself")
+        .only(MARIADB),
+    status("db.status.handler_write", "Handler_write")
+        .counts(Row)
+        .note("includes, on MySQL, rows of tables that the server creates itself"),
     status("db.status.handler_read_*", "Handler_read_…")
         .counts(Descent)
         .note(

@@ -106,7 +106,15 @@ pub(super) const COUNTERS: &[Counter] = &[
              once per value of an IN list. Each parallel worker's scan counts; TABLESAMPLE and \
              `ctid =` do not",
         ),
-    count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read").counts(Row),
+    count("db.tables.seq_scans", "pg_stat_user_tables.seq_scan")
+        .counts(Descent)
+        .note(
+            "a scan of a whole table that a process starts: each parallel worker's counts, \
+             TABLESAMPLE and ranges of `ctid` do not",
+        ),
+    count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read")
+        .counts(Row)
+        .note("includes rows that TABLESAMPLE and ranges of `ctid` read"),
     count(
         "db.checkpointer.timed",
         "pg_stat_bgwriter.checkpoints_timed",

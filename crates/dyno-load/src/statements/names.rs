@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-/// What is further on in a statement, such as the rows of a long INSERT, names nothing new.
-const BYTES_MAX: usize = 4_096;
+/// What is further on in an INSERT, such as its rows, names nothing new.
+const INSERT_BYTES_MAX: usize = 4_096;
+/// Nor does what is further on in another statement.
+const BYTES_MAX: usize = 65_536;
 /// More names than of a few hundred tables with their columns tell of texts that are no names.
 const NAMES_MAX: usize = 8_192;
 
@@ -18,7 +20,13 @@ pub(super) struct Names {
 impl Names {
     #[cold]
     pub(super) fn note(&mut self, sql: &[u8]) {
-        let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
+        let inserts =
+            |word: &[u8]| sql.len() >= word.len() && sql[..word.len()].eq_ignore_ascii_case(word);
+        let most = match inserts(b"INSERT") || inserts(b"REPLACE") {
+            true => INSERT_BYTES_MAX,
+            false => BYTES_MAX,
+        };
+        let text = String::from_utf8_lossy(&sql[..sql.len().min(most)]);
         // In PREPARE and EXECUTE IMMEDIATE a value is a statement.
         let text = match holds_statement(&text) {
             true => text.replace('\'', " ").into(),

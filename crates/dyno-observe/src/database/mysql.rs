@@ -48,7 +48,7 @@ pub(super) struct Mysql {
 }
 
 impl Mysql {
-    pub(super) fn new(server: &ServerInfo) -> Self {
+    pub(super) fn new(server: &ServerInfo, several: bool) -> Self {
         Self {
             is_mariadb: server.product == "MariaDB",
             status: Table::default(),
@@ -61,7 +61,7 @@ impl Mysql {
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),
             states: States::new(),
-            others: Others::new(&PROCESSLIST),
+            others: Others::new(&PROCESSLIST, several),
             binlog_at: 0,
             moves: Moves::new(VARIABLES),
             replication: Replication::new(server.product == "MariaDB"),

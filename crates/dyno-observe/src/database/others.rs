@@ -70,20 +70,24 @@ pub(super) struct Others {
     doubtful: HashSet<u64>,
     /// Those of the run cannot be told from others of the same user, address and program.
     alike: bool,
+    /// The run has more endpoints than the observer's: its sessions may come here through them, as
+    /// from a proxy.
+    several: bool,
     samples: u64,
     next: u64,
     looks: u64,
 }
 
 impl Others {
-    pub(super) fn new(list: &'static List) -> Self {
+    pub(super) fn new(list: &'static List, several: bool) -> Self {
         Self {
             list: Some(list),
             count: Gauge::new("db.other_sessions", "count", list.source).seldom(),
             active: Gauge::new("db.other_sessions_active", "count", list.source).seldom(),
             most: BTreeMap::new(),
             doubtful: HashSet::new(),
-            alike: false,
+            alike: several,
+            several,
             samples: 0,
             next: 0,
             looks: 0,
@@ -157,6 +161,7 @@ impl Others {
                 continue;
             }
             let is_other = match (&ports, session.port) {
+                _ if self.several && session.who.is_like(&own.who) => false,
                 _ if session.who.differs(&own.who) => true,
                 (Some(ports), Some(port)) if !ports.contains(&port) => {
                     doubtful.insert(session.number);
@@ -194,8 +199,16 @@ impl Others {
         let source = format!("{}, looked at {} times", list.source, self.looks);
         asking.fact("server.other_sessions", Some(named(&self.most)), &source);
         if self.alike {
-            let why = "those with the run's own user, address and program cannot be told from \
-                       its own: the server does not see the ports of this host";
+            let why = match self.several {
+                true => {
+                    "those with the run's own user and program cannot be told from its own: it \
+                     has several endpoints, which may be proxies of the same server"
+                }
+                false => {
+                    "those with the run's own user, address and program cannot be told from its \
+                     own: the server does not see the ports of this host"
+                }
+            };
             asking.sink.gap("server.other_sessions.alike", why);
         }
     }
@@ -330,6 +343,8 @@ pub(super) const ACTIVITY: List = List {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     fn session(number: u64, user: &str, port: Option<u16>, program: &str) -> Session {
@@ -363,7 +378,7 @@ mod tests {
             // One that is being made.
             session(6, "bench", port(&of_run), ""),
         ];
-        let mut others = Others::new(&ACTIVITY);
+        let mut others = Others::new(&ACTIVITY, false);
         assert_eq!(others.look(&own, &all, socket), (2, 1));
         assert_eq!(others.look(&own, &all, socket), (3, 1));
         assert!(!others.alike);
@@ -375,7 +390,24 @@ mod tests {
             is_long: true,
             ..session(8, "bench", Some(1), "dyno")
         };
-        assert_eq!(Others::new(&ACTIVITY).look(&own, &[long], socket), (1, 1));
+        assert_eq!(
+            Others::new(&ACTIVITY, false).look(&own, &[long], socket),
+            (1, 1)
+        );
+        // Of several endpoints another may lead here, too.
+        let elsewhere = Session {
+            who: Who {
+                address: Some("10.0.0.9".to_owned()),
+                ..own.who.clone()
+            },
+            ..session(9, "bench", Some(1), "dyno")
+        };
+        let mut several = Others::new(&ACTIVITY, true);
+        for _ in 0..2 {
+            assert_eq!(several.look(&own, &all, socket), (2, 1));
+            assert_eq!(several.look(&own, from_ref(&elsewhere), socket), (0, 0));
+        }
+        assert!(several.alike);
         // Through a proxy only names tell.
         let seen = session(1, "bench", Some(1), "dyno");
         assert_eq!(others.look(&seen, &all, socket), (2, 1));

@@ -47,7 +47,7 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(several: bool) -> Self {
         Self {
             fast: Vec::new(),
             slow: Vec::new(),
@@ -57,7 +57,7 @@ impl Postgres {
             started_unix_s: None,
             data_directory: None,
             elsewhere: Vec::new(),
-            others: Others::new(&ACTIVITY),
+            others: Others::new(&ACTIVITY, several),
             moves: Moves::new(SETTINGS),
             samples: 0,
             slow_at: 0,

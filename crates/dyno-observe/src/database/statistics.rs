@@ -248,6 +248,7 @@ fn tables() -> Part {
             count("db.tables.dead_tuples", "n_dead_tup"),
             rate("db.tables.autovacuums", "count/s", source, &runs).seldom(),
             rate("db.tables.scans", "count/s", source, &scans).seldom(),
+            rate("db.tables.seq_scans", "count/s", source, &sum("seq_scan")).seldom(),
             rate(
                 "db.tables.seq_tuples",
                 "count/s",

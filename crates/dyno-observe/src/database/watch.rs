@@ -165,9 +165,10 @@ pub fn setting_query(family: Family, name: &str) -> Option<String> {
 
 /// The collector that speaks to this server.
 pub(super) fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
+    let several = target.endpoints.len() > 1;
     match target.family {
-        Family::Mysql => Box::new(Mysql::new(control.server())),
-        Family::Postgres => Box::new(Postgres::new()),
+        Family::Mysql => Box::new(Mysql::new(control.server(), several)),
+        Family::Postgres => Box::new(Postgres::new(several)),
         Family::Sqlite => Box::new(Sqlite::new(target.file.clone())),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dyno_core::db::Family;
 
 use super::PidStat;
+use super::others::Near;
 use super::sockets::{Peer, owner_of, peer_of, row_in, row_of};
 use super::{descriptors_limit, identity};
 use crate::host::ticks_per_s;
@@ -62,22 +63,6 @@ pub(crate) enum Placed {
     Unknown(Near),
 }
 
-/// Processes of this host that are the server or have to do with it, as far as that is known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Near {
-    /// The one process with the server's name and age, whose children are the server's too.
-    pub server: Option<i32>,
-    /// What is at the other end of the observer's connection and is no server.
-    pub proxy: Option<i32>,
-}
-
-impl Near {
-    /// Whether a process is one of them.
-    pub(crate) fn has(&self, pid: i32) -> bool {
-        [self.server, self.proxy].contains(&Some(pid))
-    }
-}
-
 /// Why no process was found.
 #[derive(Debug, PartialEq)]
 enum Unknown {
@@ -99,7 +84,15 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
                 Unknown::Elsewhere(why) => ("no", why, Placed::Elsewhere),
                 Unknown::Undecided(why, proxy) => {
                     let server = by_name_and_age(claim);
-                    ("unknown", why, Placed::Unknown(Near { server, proxy }))
+                    (
+                        "unknown",
+                        why,
+                        Placed::Unknown(Near {
+                            server,
+                            proxy,
+                            ..Near::default()
+                        }),
+                    )
                 }
             };
             sink.fact(fact(

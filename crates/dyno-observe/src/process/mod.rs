@@ -16,7 +16,7 @@ pub(crate) use identity::tell_ignored_syncs;
 pub(crate) use own::Own;
 pub(crate) use rest::Rest;
 pub(crate) use server::{Server, children};
-pub(crate) use sockets::{nodelay_of, own_ports, ports_of};
+pub(crate) use sockets::{listeners, nodelay_of, own_ports, ports_of};
 pub(crate) use workers::Workers;
 
 use crate::text::{number, whole, words};

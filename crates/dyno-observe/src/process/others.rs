@@ -5,9 +5,32 @@ use std::collections::HashMap;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
-use super::find::{Near, processes, stat_of};
+use super::find::{processes, stat_of};
 use crate::helpers;
 use crate::host::ticks_per_s;
+
+/// Processes of this host that are the server or have to do with it, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Near {
+    /// The one process with the server's name and age, whose children are the server's too.
+    pub server: Option<i32>,
+    /// What is at the other end of the observer's connection and is no server.
+    pub proxy: Option<i32>,
+    /// Servers and proxies of the run's other endpoints.
+    pub further: Vec<i32>,
+}
+
+impl Near {
+    /// Whether a process is one of them.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        [self.server, self.proxy].contains(&Some(pid)) || self.further.contains(&pid)
+    }
+
+    /// Whether a process is a server, whose children are the server's.
+    pub(crate) fn serves(&self, pid: i32) -> bool {
+        self.server == Some(pid) || self.further.contains(&pid)
+    }
+}
 
 /// So many are named, and none that used less than this of a core.
 const NAMED_MAX: usize = 5;
@@ -62,7 +85,7 @@ impl Others {
             let Some(stat) = stat_of(pid).filter(|_| !own.contains(&pid)) else {
                 continue;
             };
-            if known.has(pid) || Some(stat.parent) == known.server {
+            if known.has(pid) || known.serves(stat.parent) {
                 continue;
             }
             let key = (pid, stat.start_ticks);

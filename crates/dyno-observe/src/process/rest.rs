@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
-use super::find::{Near, Placed, stat_of};
-use super::others::{Others, named};
+use super::find::{Placed, stat_of};
+use super::others::{Near, Others, named};
 use super::server::{Server, children};
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, SampleBuffer, Sink, fact};
@@ -20,6 +20,8 @@ pub(crate) struct Rest {
     cpu: Mean,
     is_told: bool,
     server: Place,
+    /// Servers and proxies of this host at the run's other endpoints.
+    further: Used,
 }
 
 /// Where the server's own CPU time is.
@@ -39,8 +41,9 @@ enum Place {
 }
 
 impl Rest {
-    pub(crate) fn new(is_embedded: bool) -> Self {
+    pub(crate) fn new(is_embedded: bool, further: &[i32]) -> Self {
         Self {
+            further: Used::of_servers(further),
             others: Others::now(),
             cpu: Mean::new(CPU, "cores", "/proc/stat, /proc/PID/stat"),
             is_told: false,
@@ -73,16 +76,19 @@ impl Rest {
         server: Option<&Server>,
         cpus: usize,
     ) {
+        let mut nearest = self.known(server);
+        nearest.further.clear();
+        let further = self.further.cores(&nearest);
         let cores = match &mut self.server {
             Place::Embedded | Place::Elsewhere => Some(0.0),
             Place::Here => server.and_then(Server::cores),
-            Place::Unknown { used, .. } => used.cores(),
+            Place::Unknown { used, .. } => used.cores(&Near::default()),
             Place::Untold => None,
         };
         let Some(((busy, own), server_cores)) = known.zip(cores) else {
             return;
         };
-        let others = (busy - own - server_cores).max(0.0);
+        let others = (busy - own - server_cores - further.unwrap_or(0.0)).max(0.0);
         self.cpu.put(recorder, others);
         self.is_told = true;
         self.others.used(others, cpus, &self.known(server));
@@ -90,12 +96,17 @@ impl Rest {
 
     /// The processes that are no others.
     fn known(&self, server: Option<&Server>) -> Near {
-        match &self.server {
+        let near = match &self.server {
             Place::Unknown { near, .. } => near.clone(),
             _ => Near {
                 server: server.map(|one| one.located().pid),
-                proxy: None,
+                ..Near::default()
             },
+        };
+        let further = self.further.processes.iter().map(|one| one.pid);
+        Near {
+            further: further.collect(),
+            ..near
         }
     }
 
@@ -162,11 +173,25 @@ impl Used {
         }
     }
 
-    /// CPU time per second since the last time.
-    fn cores(&mut self) -> Option<f64> {
+    fn of_servers(pids: &[i32]) -> Self {
+        let now = Clock.now();
+        let one = |pid: &i32| One::new(*pid, true);
+        Self {
+            processes: pids.iter().filter_map(one).collect(),
+            at: now,
+            since: now,
+        }
+    }
+
+    /// CPU time per second since the last time, but for that of processes that are known already.
+    fn cores(&mut self, known: &Near) -> Option<f64> {
         let now = Clock.now();
         let seconds = now.saturating_sub(std::mem::replace(&mut self.at, now)) as f64 / 1e9;
-        let ticks: f64 = self.processes.iter_mut().map(One::since_last).sum();
+        let ticks = self.processes.iter_mut().map(|one| match one.since_last() {
+            _ if known.has(one.pid) => 0.0,
+            ticks => ticks,
+        });
+        let ticks: f64 = ticks.sum();
         (seconds > 0.0).then(|| ticks / ticks_per_s() / seconds)
     }
 
@@ -266,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_known_is_one_of_the_others() {
-        let mut rest = Rest::new(false);
+        let mut rest = Rest::new(false, &[]);
         assert!(others(&mut rest, 2).is_empty());
         rest.placed(&Placed::Unknown(Near::default()));
         assert_eq!(others(&mut rest, 2), [2.0, 2.0]);
@@ -280,9 +305,9 @@ mod tests {
         let mut server = busy();
         let near = Near {
             server: Some(server.id().cast_signed()),
-            proxy: None,
+            ..Near::default()
         };
-        let mut rest = Rest::new(false);
+        let mut rest = Rest::new(false, &[]);
         rest.placed(&Placed::Unknown(near));
         let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
         let told = end(&mut rest);
@@ -295,8 +320,34 @@ mod tests {
     }
 
     #[test]
+    fn servers_of_other_endpoints_are_none_of_the_others() {
+        let mut server = busy();
+        let pid = server.id().cast_signed();
+        let mut rest = Rest::new(false, &[pid]);
+        rest.placed(&Placed::Elsewhere);
+        let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
+        let told = end(&mut rest);
+        // One that serves the first endpoint, too, counts once.
+        let mut both = Used::of_servers(&[pid]);
+        let near = Near {
+            server: Some(pid),
+            ..Near::default()
+        };
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let twice = both.cores(&near);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(least < 1.9, "{least}");
+        assert!(
+            !told["host.others.top"].contains(&format!("sh ({pid})")),
+            "{told:?}"
+        );
+        assert_eq!(twice, Some(0.0));
+    }
+
+    #[test]
     fn why_others_were_not_observed_is_told() {
-        let mut rest = Rest::new(false);
+        let mut rest = Rest::new(false, &[]);
         let told = end(&mut rest);
         assert!(told["host.others"].contains("never got a connection"));
         rest.placed(&Placed::Elsewhere);

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::path::PathBuf;
 
+use dyno_core::target::Endpoint;
+
 use super::find::processes;
 use crate::helpers;
 use crate::text::{lines, names_in, of_process, whole, words};
@@ -194,6 +196,43 @@ fn port(word: &[u8]) -> Option<u16> {
     u16::from_str_radix(port, 16).ok()
 }
 
+/// The processes of this host that listen at these endpoints.
+pub(crate) fn listeners(endpoints: &[Endpoint]) -> Vec<i32> {
+    let listener = |endpoint: &Endpoint| match endpoint {
+        Endpoint::Tcp(host, port) => listener_of(host, *port),
+        Endpoint::Unix(_) => None,
+    };
+    let mut found: Vec<i32> = endpoints.iter().filter_map(listener).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The process of this host that listens where an endpoint is: a server or a proxy. Names other
+/// than `localhost` are not looked up.
+fn listener_of(host: &str, port: u16) -> Option<i32> {
+    const LISTENS: &[u8] = b"0A";
+    let ip = match host {
+        "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        host => host.parse().ok()?,
+    };
+    // Only addresses of this host can be bound.
+    std::net::UdpSocket::bind((ip, 0)).ok()?;
+    let listens = |all: &[&[u8]]| {
+        let at = address(all.get(1)?)?;
+        let here = at.ip() == ip || at.ip().is_unspecified();
+        (here && at.port() == port && *all.get(3)? == LISTENS).then(|| whole(all.get(9)?))?
+    };
+    let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .find_map(|path| {
+            let text = std::fs::read(path).ok()?;
+            let mut rows = lines(&text).skip(1);
+            rows.find_map(|line| listens(&words(line).collect::<Vec<_>>()))
+        })?;
+    owner_of(inode)
+}
+
 /// The process that has this socket open; `None` too where its descriptors may not be read.
 pub(super) fn owner_of(inode: u64) -> Option<i32> {
     let wanted = format!("socket:[{inode}]");
@@ -232,6 +271,9 @@ mod tests {
             let ports = ports_of(stream.as_raw_fd()).unwrap();
             assert_eq!(ports, (local.port(), peer.port()));
             assert_eq!(own_ports(peer.port()), [local.port()].into());
+            let listens = listener_of(&peer.ip().to_string(), peer.port());
+            assert_eq!(listens, Some(std::process::id() as i32));
+            assert_eq!(listener_of("192.0.2.1", peer.port()), None, "of no host");
         }
     }
 

@@ -10,6 +10,10 @@ use dyno_load::SessionTotals;
 const SOURCE: &str = "the run's statements";
 /// Statements that name no table but use some.
 const CALLS: [&str; 2] = ["call", "exec"];
+/// What restricts the rows of a statement, or finds one by an index.
+const RESTRICTING: [&str; 11] = [
+    "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
+];
 /// Facts of what a statement uses that names a view or a table.
 const USES: &str = "db.tables.uses[";
 /// Facts of tables of other schemas, by their engine or persistence.
@@ -131,6 +135,14 @@ impl Seen {
                 fact(name, yes(count).to_owned())
             });
             facts.extend(used);
+        }
+        // What views and functions ask is not looked at.
+        let restrict = RESTRICTING.iter().any(|word| mentioned.word(word));
+        if named > 0 && mentioned.word("from") && mentioned.follow.is_empty() && !restrict {
+            facts.push(fact(
+                "client.statements.restrict".to_owned(),
+                "no".to_owned(),
+            ));
         }
         if self.are_read {
             facts.push(fact("db.tables.named".to_owned(), named.to_string()));
@@ -274,6 +286,30 @@ mod tests {
         // Nothing is known of this function.
         let none = [("db.tables.named", "0")];
         assert_eq!(used(&seen, &["SELECT", "pay"]), pairs(&none));
+    }
+
+    #[test]
+    fn statements_that_restrict_no_rows_are_told() {
+        let seen = told(&[
+            ("db.tables.read", "1"),
+            ("db.table[doc].sha256", "ab"),
+            ("db.tables.uses[view]", "doc"),
+        ]);
+        let restrict = |words: &[&str]| {
+            let facts = used(&seen, words);
+            !facts.contains(&("client.statements.restrict".to_owned(), "no".to_owned()))
+        };
+        assert!(!restrict(&["SELECT", "count", "FROM", "doc"]));
+        for words in [
+            &["SELECT", "count", "FROM", "doc", "where", "n"][..],
+            &["SELECT", "MAX", "n", "FROM", "doc"],
+            &["SELECT", "id", "FROM", "doc", "ORDER", "BY", "n", "LIMIT"],
+            &["SELECT", "n", "FROM", "view"],
+            &["SELECT", "n", "FROM", "unknown"],
+            &["SELECT", "n", "FROM", "doc", "CALL", "pay"],
+        ] {
+            assert!(restrict(words), "{words:?}");
+        }
     }
 
     #[test]

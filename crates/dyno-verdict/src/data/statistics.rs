@@ -1,12 +1,15 @@
 //! Check 21: whole tables that statements scan for want of an index or of statistics.
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::finding::Outcome;
 use dyno_core::tables::{TableGroup, groups};
 
 use crate::check::{Check, Made, Threshold};
 use crate::errors::OBSERVERS_ROWS;
 use crate::text;
-use crate::view::View;
+use crate::view::{Span, View};
 
 pub(super) const STATISTICS: Check = Check {
     number: 21,
@@ -15,7 +18,9 @@ pub(super) const STATISTICS: Check = Check {
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
            while a table that the run used has no index or is not analysed, or {1} rows and {2} \
            times as many as they return or change. Tables without an index, those not analysed \
-           and those without a primary key are reported in any case. SQLite does not count what it \
+           and those without a primary key are reported in any case. Samples of a table, ranges \
+           of `ctid` and tables that the server makes itself are no whole tables. No doubt if \
+           statements restrict no rows, as by WHERE, ON or LIMIT. SQLite does not count what it \
            scans.",
     thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
@@ -40,6 +45,13 @@ const FOUND: Threshold = Threshold {
     unit: "count",
     why: "a hundredth of a table is found by an index, not by a scan",
 };
+
+const RND_NEXT: &str = "db.status.handler_read_rnd_next";
+const SEQ_TUPLES: &str = "db.tables.seq_tuples";
+/// Whether a statement says which rows it wants, as by WHERE.
+const RESTRICT: &str = "client.statements.restrict";
+/// So many samples are taken together.
+const TOGETHER: usize = 3;
 
 fn statistics(view: &View) -> Made {
     let mut tables = groups(&view.run.facts);
@@ -70,16 +82,22 @@ fn statistics(view: &View) -> Made {
     };
     let needless = needless(view, scanned);
     let bad = scanned >= SCANNED.value && !faults.is_empty() || needless;
+    let meant = bad && view.run.fact(RESTRICT) == Some("no");
+    let why = match (meant, needless) {
+        (true, _) => ", and no statement restricts the rows that it reads".to_owned(),
+        (false, true) => format!(", for {} that it returned or changed", found(view)),
+        (false, false) => String::new(),
+    };
     Made::of(
-        if bad { Outcome::Doubt } else { Outcome::Pass },
+        if bad && !meant {
+            Outcome::Doubt
+        } else {
+            Outcome::Pass
+        },
         format!(
-            "A statement scanned {} row{} of whole tables on average{}.{told}",
+            "A statement scanned {} row{} of whole tables on average{why}.{told}",
             text::rate(scanned),
             if scanned == 1.0 { "" } else { "s" },
-            match needless {
-                true => format!(", for {} that it returned or changed", found(view)),
-                false => String::new(),
-            }
         ),
         "Look at the plans (EXPLAIN) of the statements: make the index that they lack, and have \
          the tables analysed (ANALYZE) after loading. If whole tables are meant to be read, say so \
@@ -113,16 +131,72 @@ fn scanned(view: &View) -> Option<f64> {
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
         return None;
     }
-    let (series, observers) = match view.postgres() {
-        true => ("db.tables.seq_tuples", 0.0),
-        false => ("db.status.handler_read_rnd_next", OBSERVERS_ROWS),
+    let (series, share) = match view.postgres() {
+        true => (SEQ_TUPLES, of_whole_tables(view)),
+        false => (RND_NEXT, of_lasting_tables(view)),
     };
-    // The count of the tables' rows before the run may be told late, in one sample.
-    let rows = dyno_stats::median(&view.values(series))?;
-    let rows = (rows - observers).max(0.0);
-    let (_, statements) = view.rates_while(series)?;
+    let spans = view.spans(series)?;
+    // The count of the tables' rows before the run may be told late, in the first sample.
+    let spans = match spans.as_slice() {
+        [_, later @ ..] if !later.is_empty() => later,
+        all => all,
+    };
+    let each = |spans: &[Span]| {
+        let sum = |of: fn(&Span) -> f64| spans.iter().map(of).sum::<f64>();
+        sum(|span| span.counted) / sum(|span| span.statements)
+    };
+    // PostgreSQL's sessions tell late what they did, by up to a second: several samples together
+    // hold what belongs together.
+    let each: Vec<f64> = spans
+        .windows(TOGETHER.min(spans.len()).max(1))
+        .map(each)
+        .collect();
+    let each: Vec<f64> = each.into_iter().filter(|each| each.is_finite()).collect();
     let totals = view.totals();
-    let share = (totals.reads + totals.writes) as f64 / totals.queries().max(1) as f64;
-    let statements = statements * share;
-    (statements > 0.0).then(|| rows / statements)
+    let (statements, all) = (totals.reads + totals.writes, totals.queries());
+    let rows = dyno_stats::median(&each)? * share * all as f64 / statements as f64;
+    rows.is_finite().then_some(rows)
+}
+
+/// The share of PostgreSQL's scanned rows that scans of whole tables can have read. TABLESAMPLE and
+/// ranges of `ctid` read rows in the same way, but are no scans of a table.
+fn of_whole_tables(view: &View) -> f64 {
+    let (Some(rows), Some(scans)) = (view.mean(SEQ_TUPLES), view.mean("db.tables.seq_scans"))
+    else {
+        return 1.0;
+    };
+    // The server knows no rows of a table that was restored and not analysed.
+    let live = view
+        .mean("db.tables.live_tuples")
+        .filter(|live| *live > 0.0);
+    let most = match live {
+        Some(live) => scans * live,
+        None if scans > 0.0 => rows,
+        None => 0.0,
+    };
+    if rows > 0.0 {
+        (most / rows).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// The share of MySQL's and MariaDB's scanned rows that are not those of tables that the server
+/// makes itself, for a statement or an observer: it reads them about once.
+pub(super) fn of_lasting_tables(view: &View) -> f64 {
+    let rows = view.mean(RND_NEXT).unwrap_or(0.0);
+    let (made, observers) = match view.mean("db.status.handler_tmp_write") {
+        Some(made) => (made, 0.0),
+        // MySQL counts them with the rows that are inserted.
+        None => {
+            let written = view.mean("db.status.handler_write").unwrap_or(0.0);
+            let inserted = view.mean("db.status.innodb_rows_inserted").unwrap_or(0.0);
+            ((written - inserted).max(0.0), OBSERVERS_ROWS)
+        }
+    };
+    if rows > 0.0 {
+        ((rows - made - observers) / rows).max(0.0)
+    } else {
+        1.0
+    }
 }

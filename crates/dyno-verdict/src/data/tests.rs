@@ -192,52 +192,6 @@ fn tables_hold_the_rows_that_were_loaded() {
 }
 
 #[test]
-fn whole_tables_that_are_scanned_are_told() {
-    let table = |indexes: &'static str, analysed: &'static str, rows: f64| {
-        move |run: &mut RunRecord| {
-            for (what, value) in [
-                ("definition", "CREATE TABLE `t` (\n  `id` int\n)"),
-                ("sha256", "ab"),
-                ("names", "t"),
-                ("primary_key", "no"),
-                ("indexes", indexes),
-                ("analysed", analysed),
-            ] {
-                fact(run, &format!("db.table[t].{what}"), value);
-            }
-            series(run, "db.status.handler_read_rnd_next", &[rows; 30]);
-        }
-    };
-    expect("statistics", NotChecked, |_| {});
-    let bare = expect("statistics", Doubt, table("0", "1 of 1", 9e8));
-    assert!(
-        bare.evidence.contains("Without any index: t."),
-        "{}",
-        bare.evidence
-    );
-    let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
-    let told = "Not analysed: t; without a primary key: t.";
-    assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
-    // There are indexes, but not the one that the statements need.
-    let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
-    let told = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
-    assert!(needless.evidence.contains(told), "{}", needless.evidence);
-    // Nothing is scanned, or to be returned.
-    let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
-    let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
-    assert_eq!(history.evidence, told);
-    expect("statistics", Pass, |run| {
-        table("1", "1 of 1", 9e8)(run);
-        summary(run).totals.rows *= 1_000;
-    });
-    let silent = expect("statistics", NotChecked, |run| {
-        table("0", "1 of 1", 0.0)(run);
-        drop_series(run, "db.status.handler_read_rnd_next");
-    });
-    assert!(silent.evidence.ends_with("Without any index: t."));
-}
-
-#[test]
 fn caches_that_are_filled_are_told_without_a_claim() {
     let warming: Vec<f64> = (0..30).map(|s| 9000.0 * 0.8_f64.powi(s)).collect();
     let cold = expect("cold-or-warm", Doubt, |run| {
@@ -429,6 +383,18 @@ fn always_the_same_rows_are_told() {
         for kind in reads {
             series(run, &format!("db.status.handler_read_{kind}"), &[3.0; 30]);
         }
+    });
+    // A count inside InnoDB, a full-text search and a sequence open a table and count no row.
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "1");
+        series(run, "db.status.handler_read_key", &[3.0; 30]);
+    });
+    // Nor do rows of a table that the server makes tell where they came from.
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "1");
+        series(run, "db.status.handler_read_key", &[3.0; 30]);
+        series(run, "db.status.handler_read_rnd_next", &[20_000.0; 30]);
+        series(run, "db.status.handler_tmp_write", &[19_000.0; 30]);
     });
     // That they look nothing up is told once.
     expect("key-distribution", Pass, |run| {

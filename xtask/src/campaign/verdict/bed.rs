@@ -1,4 +1,4 @@
-//! Where the runs of the verdict's campaign run: a server of their own, or a file.
+//! Where the runs of the verdict's campaign run: a server of their own, several, or a file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,60 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use mysql::prelude::Queryable;
 
-use crate::servers::{Kind, Options, Server, initialize};
+use crate::servers::{Kind, Options, Server, free_port, initialize};
 
 use super::super::bed::dyno_command;
 use super::super::child::{Ended, Running};
+use super::super::relay::fault::Fault;
+use super::super::relay::{Relay, Script};
 use super::case::On;
 
 /// The database of the runs.
 pub const DATABASE: &str = "verdict";
 /// How long a command that is no run may take.
 const LIMIT: Duration = Duration::from_secs(180);
+/// What the delays of a slow link follow from.
+const SLOW_LINK: u64 = 7;
+
+/// Arguments of a node of Galera that talks to others at this port, the first, or one that joins.
+fn galera(port: u16, first: Option<u16>) -> Result<Vec<String>> {
+    let library = GALERA.iter().find(|path| Path::new(path).exists());
+    let library = library.context("Galera is not installed (apt install galera-4 rsync)")?;
+    let (transfer, joins) = (free_port()?, first.map(|port| format!("127.0.0.1:{port}")));
+    let options = format!(
+        "base_port={port};gmcast.listen_addr=tcp://127.0.0.1:{port};\
+         ist.recv_addr=127.0.0.1:{};gcs.fc_limit=1;gcs.fc_factor=0.5;gcache.size=64M",
+        free_port()?
+    );
+    Ok(vec![
+        "--wsrep-on=ON".to_owned(),
+        format!("--wsrep-provider={library}"),
+        "--binlog-format=ROW".to_owned(),
+        "--innodb-autoinc-lock-mode=2".to_owned(),
+        "--wsrep-sst-method=rsync".to_owned(),
+        "--wsrep-slave-threads=1".to_owned(),
+        format!("--wsrep-node-address=127.0.0.1:{port}"),
+        format!("--wsrep-sst-receive-address=127.0.0.1:{transfer}"),
+        format!("--wsrep-provider-options={options}"),
+        format!(
+            "--wsrep-cluster-address=gcomm://{}",
+            joins.unwrap_or_default()
+        ),
+    ])
+}
+/// Where Galera's library is.
+const GALERA: [&str; 2] = [
+    "/usr/lib/galera/libgalera_smm.so",
+    "/usr/lib64/galera-4/libgalera_smm.so",
+];
 
 /// Where runs run.
 pub struct Bed {
     /// `None` for SQLite.
     pub server: Option<Server>,
+    second: Option<Server>,
+    /// A slow link to the server.
+    pub relay: Option<Relay>,
     /// The dyno under test.
     pub dyno: PathBuf,
     on: On,
@@ -45,20 +84,44 @@ impl Bed {
             _ => builder.tempdir(),
         };
         let files = files.context("cannot make a folder for the server")?;
-        let server = match on {
-            On::Server(kind) => {
-                let options = Options {
-                    arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
-                    dies_with_thread: true,
-                    ..Options::default()
-                };
-                let ready = initialize(kind, &files.path().join(kind.tag()))?;
-                Some(ready.launch(options)?)
+        let launch = |kind: Kind, name: &str, more: &[String]| {
+            let arguments = arguments.iter().map(|&text| text.to_owned());
+            let options = Options {
+                arguments: arguments.chain(more.iter().cloned()).collect(),
+                dies_with_thread: true,
+                ..Options::default()
+            };
+            initialize(kind, &files.path().join(name))?.launch(options)
+        };
+        let (server, second) = match on {
+            On::Server(kind) | On::Throttled(kind) => (Some(launch(kind, kind.tag(), &[])?), None),
+            On::Two(kind) => {
+                let first = launch(kind, "first", &[])?;
+                (Some(first), Some(launch(kind, "second", &[])?))
             }
-            On::Sqlite | On::SqliteInMemory => None,
+            On::Galera => {
+                let ports = [free_port()?, free_port()?];
+                let first = launch(Kind::Mariadb, "first", &galera(ports[0], None)?)?;
+                let joins = galera(ports[1], Some(ports[0]))?;
+                (Some(first), Some(launch(Kind::Mariadb, "second", &joins)?))
+            }
+            On::Sqlite | On::SqliteInMemory => (None, None),
+        };
+        let relay = match (on, &server) {
+            (On::Throttled(_), Some(server)) => {
+                let script = Script {
+                    seed: SLOW_LINK,
+                    faults: vec![Fault::Delay],
+                    percent: 100,
+                };
+                Some(Relay::start(server.port(), script)?)
+            }
+            _ => None,
         };
         Ok(Self {
             server,
+            second,
+            relay,
             dyno: dyno.to_owned(),
             on,
             files,
@@ -69,13 +132,39 @@ impl Bed {
     pub fn name(&self) -> String {
         match self.on {
             On::Server(kind) => kind.to_string(),
+            On::Two(kind) => format!("two of {kind}"),
+            On::Throttled(kind) => format!("{kind}, also over a slow link"),
+            On::Galera => "two nodes of Galera".to_owned(),
             On::Sqlite => "SQLite".to_owned(),
             On::SqliteInMemory => "SQLite in memory".to_owned(),
         }
     }
 
-    /// The URL of its database.
+    /// The URL of its database, with all endpoints that are loaded.
     pub fn url(&self) -> String {
+        let second = match (&self.relay, &self.second) {
+            (Some(relay), _) => Some(relay.port()),
+            (None, Some(second)) if self.on != On::Galera => Some(second.port()),
+            _ => None,
+        };
+        let ports = self.server.iter().map(Server::port).chain(second);
+        self.url_of(&ports.collect::<Vec<_>>())
+    }
+
+    /// The URLs of the databases that are to hold the data.
+    pub fn urls(&self) -> Vec<String> {
+        let second = self.second.iter().filter(|_| self.on != On::Galera);
+        match &self.server {
+            Some(server) => [server]
+                .into_iter()
+                .chain(second)
+                .map(|server| self.url_of(&[server.port()]))
+                .collect(),
+            None => vec![self.url_of(&[])],
+        }
+    }
+
+    fn url_of(&self, ports: &[u16]) -> String {
         let Some(server) = &self.server else {
             return format!("sqlite:{}", self.files.path().join("file.db").display());
         };
@@ -83,8 +172,14 @@ impl Bed {
             Kind::Postgres => ("postgres", "postgres"),
             _ => ("mysql", "root"),
         };
-        let port = server.port();
-        format!("{scheme}://{user}@127.0.0.1:{port}/{DATABASE}?sslmode=disable")
+        let hosts = ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        format!("{scheme}://{user}@{hosts}/{DATABASE}?sslmode=disable")
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        self.files.path()
     }
 
     /// An empty database in place of what earlier runs left.
@@ -101,9 +196,14 @@ impl Bed {
             }
             return Ok(());
         }
-        let mut administrator = self.administrator(false)?;
-        administrator.execute(&format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
-        administrator.execute(&format!("CREATE DATABASE {DATABASE}"))
+        // A cluster's second node gets it from the first.
+        let second = self.second.iter().filter(|_| self.on != On::Galera);
+        for server in self.server.iter().chain(second) {
+            let mut administrator = Administrator::of(server, false)?;
+            administrator.execute(&format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
+            administrator.execute(&format!("CREATE DATABASE {DATABASE}"))?;
+        }
+        Ok(())
     }
 
     /// A connection of the administrator's, to the database or beside it.
@@ -112,25 +212,7 @@ impl Bed {
     /// The server does not let it in, or there is none.
     pub fn administrator(&self, inside: bool) -> Result<Administrator> {
         let server = self.server.as_ref().context("SQLite has no server")?;
-        let socket = server.socket();
-        Ok(match server.kind() {
-            Kind::Mariadb | Kind::Mysql => {
-                let options = mysql::OptsBuilder::new()
-                    .socket(Some(socket.to_string_lossy()))
-                    .user(Some("root"))
-                    .db_name(inside.then_some(DATABASE));
-                Administrator::Mysql(Box::new(mysql::Conn::new(options)?))
-            }
-            Kind::Postgres => {
-                let client = postgres::Config::new()
-                    .host_path(socket.parent().unwrap_or(Path::new("/")))
-                    .port(server.port())
-                    .user("postgres")
-                    .dbname(if inside { DATABASE } else { "postgres" })
-                    .connect(postgres::NoTls)?;
-                Administrator::Postgres(Box::new(client))
-            }
-        })
+        Administrator::of(server, inside)
     }
 
     /// Runs a command of dyno's that must succeed.
@@ -157,6 +239,28 @@ pub enum Administrator {
 }
 
 impl Administrator {
+    fn of(server: &Server, inside: bool) -> Result<Self> {
+        let socket = server.socket();
+        Ok(match server.kind() {
+            Kind::Mariadb | Kind::Mysql => {
+                let options = mysql::OptsBuilder::new()
+                    .socket(Some(socket.to_string_lossy()))
+                    .user(Some("root"))
+                    .db_name(inside.then_some(DATABASE));
+                Self::Mysql(Box::new(mysql::Conn::new(options)?))
+            }
+            Kind::Postgres => {
+                let client = postgres::Config::new()
+                    .host_path(socket.parent().unwrap_or(Path::new("/")))
+                    .port(server.port())
+                    .user("postgres")
+                    .dbname(if inside { DATABASE } else { "postgres" })
+                    .connect(postgres::NoTls)?;
+                Self::Postgres(Box::new(client))
+            }
+        })
+    }
+
     /// Runs a statement whose rows nobody wants.
     ///
     /// # Errors

@@ -15,6 +15,8 @@ pub struct Case {
     pub server: &'static [&'static str],
     /// What is prepared before, as after `dyno prepare`; nothing if empty.
     pub prepare: &'static str,
+    /// It is dumped after that and restored into an empty database of a server that starts anew.
+    pub restored: bool,
     /// Statements of the administrator after that.
     pub before: &'static [&'static str],
     /// The run, as after `dyno run`. `SHAPES` and `TOUCHES` are scripts. `{N}` is N times the
@@ -33,6 +35,12 @@ pub struct Case {
 pub enum On {
     /// A server.
     Server(Kind),
+    /// Two servers with the same data, each an endpoint.
+    Two(Kind),
+    /// A server with two endpoints: the second is a slow link to it.
+    Throttled(Kind),
+    /// MariaDB with Galera: two nodes, of which the first is loaded.
+    Galera,
     /// A file of SQLite's in the case's folder.
     Sqlite,
     /// A file of SQLite's in memory (`/dev/shm`).
@@ -79,6 +87,10 @@ pub enum Act {
     Burners(f64, usize),
     /// The whole run has one CPU, which it shares with so many processes.
     Pinned(usize),
+    /// Another process writes to the server's disk from this second on, past the cache.
+    Writes(f64),
+    /// The administrator makes a backup at this second, as the server's own tool does.
+    Backup(f64),
     /// Another load runs on the same database, begun before: as after `dyno run`.
     OtherLoad(&'static str),
 }
@@ -127,6 +139,7 @@ impl Case {
             on,
             server: &[],
             prepare: "",
+            restored: false,
             before: &[],
             run,
             act: Act::None,
@@ -138,6 +151,12 @@ impl Case {
     /// With this prepared before.
     pub const fn prepared(mut self, line: &'static str) -> Self {
         self.prepare = line;
+        self
+    }
+
+    /// With data that was restored.
+    pub const fn restored(mut self) -> Self {
+        self.restored = true;
         self
     }
 

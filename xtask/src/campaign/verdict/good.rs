@@ -2,7 +2,7 @@
 
 use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
-use super::case::{Case, On};
+use super::case::{Act, Case, On};
 
 const fn good(kind: Kind, run: &'static str) -> Case {
     let case = Case::new(On::Server(kind), run, run);
@@ -12,6 +12,20 @@ const fn good(kind: Kind, run: &'static str) -> Case {
 const fn sqlite(run: &'static str) -> Case {
     let case = Case::new(On::Sqlite, run, run);
     case.prepared("oltp_read_write --table-size 10000")
+}
+
+const fn two(kind: Kind) -> Case {
+    const RUN: &str = "oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s";
+    Case::new(On::Two(kind), RUN, RUN).prepared("oltp_read_write --table-size 10000")
+}
+
+/// Data that was restored, on a disk that another process writes to all the time.
+const fn restored(kind: Kind) -> Case {
+    const RUN: &str = "oltp_update_non_index --table-size 10000 -c 4 -t 30s --warmup 10s";
+    let case = Case::new(On::Server(kind), RUN, RUN);
+    case.prepared("oltp_read_write --table-size 10000")
+        .restored()
+        .while_(Act::Writes(0.0))
 }
 
 /// Work that a server's counters easily miss.
@@ -201,4 +215,16 @@ const CASES: &[Case] = &[
         "--long-query-time=0",
         "--min-examined-row-limit=1000000",
     ]),
+    touching!(Postgres, "count"),
+    touching!(Postgres, "full_text"),
+    two(Mariadb),
+    two(Postgres),
+    good(
+        Postgres,
+        "oltp_read_only --table-size 200000 -c 4 -t 30s --warmup 3s --rate {0.3}/s",
+    )
+    .prepared("oltp_read_only --table-size 200000")
+    .while_(Act::Backup(8.0)),
+    restored(Mariadb),
+    restored(Postgres),
 ];

@@ -19,6 +19,7 @@ pub mod case;
 mod good;
 mod pairs;
 mod run;
+mod tools;
 
 use bed::Bed;
 use case::{Case, Expect};

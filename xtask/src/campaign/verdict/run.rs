@@ -13,6 +13,7 @@ use super::super::bed::dyno_command;
 use super::super::child::{Ended, Running};
 use super::bed::Bed;
 use super::case::{Act, Case, Expect, Stops};
+use super::tools;
 
 /// How long a run may take beyond its own time.
 const SLACK: Duration = Duration::from_secs(240);
@@ -49,7 +50,12 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
     if !case.prepare.is_empty() {
         let own = words(case.prepare);
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        bed.dyno(&[&["prepare"][..], &own, &target].concat())?;
+        for url in bed.urls() {
+            bed.dyno(&[&["prepare"][..], &own, &["--target", &url]].concat())?;
+        }
+    }
+    if case.restored {
+        tools::restored(bed, folder)?;
     }
     statements(bed, case.before)?;
     let mut line = case.run.to_owned();
@@ -139,6 +145,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
         Act::OtherLoad(line) => vec![other_load(bed, line)?],
         _ => Vec::new(),
     };
+    bed.relay.iter().for_each(|relay| relay.open(true));
     let mut running = Running::start(command)?;
     // The first second of the measurement, or of the warm-up.
     let began = running.wait_said(&["  1s "], SLACK);
@@ -147,6 +154,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
         act(bed, case.act, &mut running, &mut load)?;
     }
     let ended = running.finish(SLACK);
+    bed.relay.iter().for_each(|relay| relay.open(false));
     for mut child in load {
         // It may have ended by itself.
         let _ = child.kill();
@@ -211,6 +219,14 @@ fn act(bed: &mut Bed, act: Act, running: &mut Running, load: &mut Vec<Child>) ->
             running.run_for(Duration::from_secs_f64(at));
             let cpus = thread::available_parallelism()?.get();
             load.extend(burners(per_cpu * cpus, None)?);
+        }
+        Act::Writes(at) => {
+            running.run_for(Duration::from_secs_f64(at));
+            load.push(tools::writer(bed.folder())?);
+        }
+        Act::Backup(at) => {
+            running.run_for(Duration::from_secs_f64(at));
+            tools::backup(bed)?;
         }
     }
     Ok(())

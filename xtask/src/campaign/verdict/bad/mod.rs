@@ -2,6 +2,7 @@
 
 use super::case::Case;
 
+mod around;
 mod brief;
 mod causes;
 mod data;
@@ -21,6 +22,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         causes::CASES,
         brief::CASES,
         logs::CASES,
+        around::CASES,
     ];
     parts.into_iter().flatten()
 }

@@ -1,0 +1,113 @@
+//! Programs that work on a server or its disk: those that dump and restore, and one that writes.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::servers::{Kind, Server, programs};
+
+use super::bed::{Bed, DATABASE};
+
+/// Dumps the database, restores it into an empty one, and starts the server anew.
+///
+/// # Errors
+/// A tool is not installed, or fails.
+pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
+    let server = bed.server.as_ref().context("no server")?;
+    let file = folder.join("dump");
+    let mut dump = dump(server)?;
+    succeed(dump.stdout(File::create(&file)?))?;
+    bed.renew()?;
+    let mut restore = client(server)?;
+    restore.stdout(Stdio::null()).stdin(File::open(&file)?);
+    succeed(&mut restore)?;
+    std::fs::remove_file(&file)?;
+    let server = bed.server.as_mut().context("no server")?;
+    server.stop()?;
+    server.start_again()
+}
+
+/// Makes a backup of the running server and forgets it: a dump that locks the tables, or a copy of
+/// PostgreSQL's files at the pace of a disk that others need, too.
+///
+/// # Errors
+/// The tool is not installed, or fails.
+pub fn backup(bed: &Bed) -> Result<()> {
+    let server = bed.server.as_ref().context("no server")?;
+    let mut command = match server.kind() {
+        Kind::Postgres => {
+            let mut command = program("pg_basebackup", server)?;
+            command.args(["--format=tar", "--wal-method=fetch", "--checkpoint=fast"]);
+            command.args(["--max-rate=16M", "--pgdata=-"]);
+            command
+        }
+        _ => dump(server)?,
+    };
+    succeed(command.stdout(Stdio::null()))
+}
+
+/// A process that writes and syncs the same file again and again.
+///
+/// # Errors
+/// It cannot be started.
+pub fn writer(folder: &Path) -> Result<Child> {
+    let script = "while :; do dd if=/dev/zero of=\"$0\" bs=1M count=128 oflag=direct,dsync \
+                  conv=notrunc 2>/dev/null; done";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(folder.join("written"));
+    command
+        .spawn()
+        .context("cannot start a process that writes")
+}
+
+fn dump(server: &Server) -> Result<Command> {
+    let name = match server.kind() {
+        Kind::Postgres => "pg_dump",
+        _ => "mariadb-dump",
+    };
+    let mut command = program(name, server)?;
+    command.arg(DATABASE);
+    Ok(command)
+}
+
+fn client(server: &Server) -> Result<Command> {
+    let name = match server.kind() {
+        Kind::Postgres => "psql",
+        _ => "mariadb",
+    };
+    let mut command = program(name, server)?;
+    command.arg(DATABASE);
+    Ok(command)
+}
+
+/// A program of the server's own, that talks to it.
+fn program(name: &str, server: &Server) -> Result<Command> {
+    let path = programs::find(name).with_context(|| format!("{name} is not installed"))?;
+    let mut command = Command::new(path);
+    let socket = server.socket();
+    match server.kind() {
+        Kind::Postgres => {
+            let folder = socket.parent().context("a socket in no folder")?;
+            command.arg("-h").arg(folder);
+            command.args(["-U", "postgres", "-p", &server.port().to_string()]);
+        }
+        _ => {
+            command
+                .args(["--no-defaults", "-u", "root", "-S"])
+                .arg(socket);
+        }
+    }
+    Ok(command)
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let ended = command.stderr(Stdio::piped()).spawn();
+    let ended = ended.and_then(Child::wait_with_output);
+    let ended = ended.with_context(|| format!("cannot run {command:?}"))?;
+    if !ended.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+    Ok(())
+}
