@@ -1,12 +1,11 @@
 //! Whether the level of a series changes once, and where.
 //!
-//! Each place but those near the ends is tried for two levels of the logarithms that fit best. How far they lie from
-//! one another, against what the noise about them and its correlation allow, is the coefficient of
-//! a step in a linear model with errors correlated in a way that is not known (`gls`). That the
-//! place was chosen is paid for by the distribution of the largest of all these (Andrews, "Tests
-//! for Parameter Instability and Structural Change with Unknown Change Point", whose tail is
-//! DeLong's, "Crossing Probabilities for a Square Root Boundary by a Bessel Process"), or by the
-//! number of places where these are few (Bonferroni).
+//! The step is where two levels of the logarithms fit best; places near the ends are left out. Its
+//! height is a coefficient in a linear model with correlated errors (`gls`). The best of many
+//! places is large by chance: its significance follows the distribution of the largest (Andrews,
+//! "Tests for Parameter Instability and Structural Change with Unknown Change Point", with the tail
+//! of DeLong, "Crossing Probabilities for a Square Root Boundary by a Bessel Process"), or, for few
+//! places, Bonferroni's bound.
 
 use crate::distributions::normal_quantile;
 use crate::gls::Coefficient;
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_has_no_step() {
-        assert_eq!(step(&level(11)), None);
+        assert_eq!(step(&level(STEP_MIN - 1)), None);
         assert_eq!(step(&[7.0; 60]), None);
         let mut broken = level(30);
         broken[4] = f64::NAN;

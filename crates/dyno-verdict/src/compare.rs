@@ -74,6 +74,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Whether the definitions of the tables are among what was compared.
     pub tables_read: bool,
+    /// The runs whose log does not name the workload, so that it may be another one.
+    pub unknown_workloads: Vec<String>,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
 }
@@ -316,6 +318,7 @@ fn compared(
         basis,
         differences: differences::differences(base, new, options),
         tables_read: tables::are_read(base) && tables::are_read(new),
+        unknown_workloads: unknown_workloads(base, new),
         findings: Vec::new(),
     };
     comparison.findings = judged::findings(&comparison, options);
@@ -374,4 +377,10 @@ impl Side {
         let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
         text::few(&names, 3)
     }
+}
+
+fn unknown_workloads(base: &[View], new: &[View]) -> Vec<String> {
+    let is_unknown = |view: &&View| view.run.head.workload.known().is_none();
+    let unknown = base.iter().chain(new).filter(is_unknown);
+    unknown.map(refusal::name).collect()
 }

@@ -182,10 +182,6 @@ fn refused(error: &CompareError) -> String {
             other_workload,
             ..
         } => format!("Runs of {one_workload} and of {other_workload} are not compared."),
-        CompareError::UnknownWorkload { unknown, .. } => format!(
-            "The workload of {unknown} is not known, so that it is not compared; import the log \
-             again and name it (--workload NAME --replace)."
-        ),
         error => {
             let told = error.to_string();
             match told.strip_prefix('c') {

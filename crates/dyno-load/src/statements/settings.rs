@@ -49,8 +49,10 @@ impl Settings {
                 && let Some(value) = tokens.peek()
             {
                 let values = self.0.entry(name).or_default();
-                if values.len() < VALUES_MAX {
-                    values.insert(unquoted(value).to_ascii_lowercase());
+                let value = unquoted(value);
+                let is_new = !values.iter().any(|old| old.eq_ignore_ascii_case(value));
+                if is_new && values.len() < VALUES_MAX {
+                    values.insert(value.to_ascii_lowercase());
                 }
             }
             before.pass(token);
@@ -109,7 +111,8 @@ impl Before {
 /// `main.synchronous`, `'synchronous_commit'`.
 fn known(token: &str) -> Option<&'static str> {
     let name = unquoted(token);
-    if name.to_ascii_lowercase().starts_with("@@global.") {
+    let scope = name.split_once('.').map(|(scope, _)| scope);
+    if scope.is_some_and(|scope| scope.eq_ignore_ascii_case("@@global")) {
         return None;
     }
     let is = |own: &&&str| {

@@ -43,11 +43,12 @@ fn environments(comparison: &Comparison) -> Made {
     // A difference in Dyno's command line counts as declared. For anything else, such as a table's
     // engine, Dyno cannot know the intention.
     let factor = intended.is_empty() && matches!(other.as_slice(), [only] if is_typed(&only.what));
-    let outcome = match other.is_empty() || factor {
+    let unknown = &comparison.unknown_workloads;
+    let outcome = match (other.is_empty() || factor) && unknown.is_empty() {
         true => Outcome::Pass,
         false => Outcome::Doubt,
     };
-    let evidence = if all.is_empty() {
+    let mut evidence = if all.is_empty() {
         match comparison.tables_read {
             true => "The sides differ in nothing that was recorded, and their tables are the same.",
             false => {
@@ -76,13 +77,19 @@ fn environments(comparison: &Comparison) -> Made {
             text::few(&named(&other), 5)
         )
     };
-    Made::of(
-        outcome,
-        evidence,
-        "Say what differs on purpose with --factor, and make the rest the same.",
-    )
-    .with("differences on purpose", intended.len() as f64, "count")
-    .with("other differences", other.len() as f64, "count")
+    if !unknown.is_empty() {
+        evidence = format!(
+            "The logs of {} do not name their workload, so that it may be another one. {evidence}",
+            text::few(unknown, 3)
+        );
+    }
+    let advice = match other.is_empty() && !unknown.is_empty() {
+        true => "Name the workload of a log: dyno import … --workload NAME --replace.",
+        false => "Declare what differs on purpose with --factor, and make the rest the same.",
+    };
+    Made::of(outcome, evidence, advice)
+        .with("differences on purpose", intended.len() as f64, "count")
+        .with("other differences", other.len() as f64, "count")
 }
 
 /// Whether the command lines differ in this: an option, the load, the workload.

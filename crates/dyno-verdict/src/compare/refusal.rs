@@ -66,20 +66,6 @@ pub enum CompareError {
         /// Its workload.
         other_workload: String,
     },
-    /// A workload that a log does not tell.
-    #[error(
-        "cannot compare {one} with {other}: the workload of {unknown} is not known, so that it may \
-         be another; import the log again and name it (--workload NAME --replace), or insist on it \
-         (--force) if their events mean the same to you"
-    )]
-    UnknownWorkload {
-        /// A run.
-        one: String,
-        /// Another run.
-        other: String,
-        /// The one whose workload is not known.
-        unknown: String,
-    },
     /// Other operations of the same workload.
     #[error(
         "cannot compare {one} with {other}: the operations that were timed are {one_operations} \
@@ -200,17 +186,9 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
     if options.other_workload {
         return Ok(());
     }
-    // Two workloads that nobody named need not be the same.
-    let nameless = |view: &&View| view.run.head.workload.known().is_none();
-    if let Some(unknown) = [one, other].into_iter().find(nameless) {
-        return Err(CompareError::UnknownWorkload {
-            one: names.0,
-            other: names.1,
-            unknown: name(unknown),
-        });
-    }
     let workload = |view: &View| base_name(&view.run.head.workload.name);
-    if workload(one) != workload(other) {
+    let is_known = |view: &View| view.run.head.workload.known().is_some();
+    if is_known(one) && is_known(other) && workload(one) != workload(other) {
         return Err(CompareError::Workloads {
             one: names.0,
             one_workload: workload(one),
@@ -231,7 +209,7 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
 }
 
 /// A run's number, by which commands take it, and its name.
-fn name(view: &View) -> String {
+pub(super) fn name(view: &View) -> String {
     match view.run.id {
         0 => view.run.head.name.clone(),
         id => format!("run {id} ({})", view.run.head.name),
