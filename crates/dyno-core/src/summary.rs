@@ -3,6 +3,7 @@
 
 mod agents;
 mod digests;
+mod intervals;
 mod ledger;
 mod parts;
 mod phase;
@@ -26,6 +27,7 @@ use crate::threshold::Held;
 
 pub use agents::{AgentClock, AgentFinding, AgentSummary};
 pub use digests::{DigestSummary, DigestsSummary};
+pub use intervals::{IntervalSummary, PrintedRates};
 pub use ledger::LedgerEntry;
 pub use parts::{Against, PartSummary};
 pub use phase::PhaseOf;
@@ -445,66 +447,4 @@ pub struct ClientCost {
     pub worker_away: Vec<f64>,
     /// The largest resident size, in bytes.
     pub rss_max_bytes: u64,
-}
-
-/// One interval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct IntervalSummary {
-    /// Its end, seconds from the start of the measurement.
-    pub at_s: f64,
-    /// Its length.
-    pub length_s: f64,
-    /// Sessions running at its end: those that work, wait or connect; `None` where an imported log
-    /// does not say.
-    pub sessions: Option<u32>,
-    /// What the sessions were doing at its end; `None` where it is not known.
-    #[serde(default)]
-    pub states: Option<SessionStates>,
-    /// Sums.
-    pub counters: Counters,
-    /// The rates as another tool printed them, of which the counts are rounded; `None` where they
-    /// were counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub printed: Option<PrintedRates>,
-    /// Errors of all codes, whatever came of them.
-    pub errors_seen: u64,
-    /// The latency percentiles asked for (response times in an open loop).
-    pub percentiles: Vec<Percentile>,
-    /// The longest latency; `None` where no event ended, or it is not known.
-    pub max_ms: Option<f64>,
-    /// Open loop: due and not begun; `None` where it is not known.
-    pub backlog: Option<u64>,
-    /// Open loop: under way; `None` where it is not known.
-    pub concurrency: Option<u32>,
-}
-
-/// Rates of an interval, per second, as another tool printed them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PrintedRates {
-    /// Events.
-    pub events_per_s: Option<f64>,
-    /// Statements.
-    pub queries_per_s: Option<f64>,
-}
-
-impl IntervalSummary {
-    /// Events per second: as printed, else of those that were counted. Not a number in an interval
-    /// without length.
-    pub fn events_per_s(&self) -> f64 {
-        let printed = self.printed.and_then(|printed| printed.events_per_s);
-        printed.unwrap_or_else(|| self.per_s(self.counters.events))
-    }
-
-    /// Statements per second, likewise.
-    pub fn queries_per_s(&self) -> f64 {
-        let printed = self.printed.and_then(|printed| printed.queries_per_s);
-        printed.unwrap_or_else(|| self.per_s(self.counters.queries()))
-    }
-
-    fn per_s(&self, count: u64) -> f64 {
-        match self.length_s > 0.0 {
-            true => count as f64 / self.length_s,
-            false => f64::NAN,
-        }
-    }
 }

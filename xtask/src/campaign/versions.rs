@@ -1,5 +1,5 @@
-//! The matrix of kills (`tests/tests/verdict/matrix`) on server versions that the machine's packages
-//! do not have: builds for embedding, from the Maven repository that `mvn` is set up with.
+//! The matrix of kills (`tests/tests/verdict/matrix`) on server versions that Debian does not
+//! package. `mvn` fetches their builds for embedding.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -36,9 +36,9 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, lies \
-           within {9} % either way, which one of 20 runs with such a drift does. Doubt if the 99 % \
-           interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's \
+    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, \
+           lies within {9} % either way, which one of 20 runs with such a drift does. Doubt if the \
+           99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's \
            tau of {5}, be it even, mostly at first or mostly towards the end, unless `warm-up` \
            tells of its beginning; if the level steps by {0} % or more at some second, with {8} % \
            confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
@@ -332,30 +332,23 @@ fn steady_state(view: &View) -> Made {
     let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
     let advice = causes::advice(&causes, advice);
-    Made::of(outcome, evidence, &advice)
+    let latency_drift = latency.map(|trend| trend.drift);
+    let made = Made::of(outcome, evidence, &advice)
         .naming(causes)
         .with("drift", drift, "percent")
         .with("drift, low", bounds.low, "percent")
         .with("drift, high", bounds.high, "percent")
         .with("Kendall's tau", rate.tau, "ratio")
-        .with_some(
-            "largest change of level",
-            change.map(|change| change.by),
-            "percent",
-        )
-        .with_some(
-            "p of the step",
-            change.and_then(|change| change.p),
-            "probability",
-        )
         .with_some("slow swing", rate.swing, "percent of the mean")
         .with_some("period of dips", period_s, "s")
         .with_some("second half over first", halves(&rates), "ratio")
-        .with_some(
-            "drift of the latency",
-            latency.map(|trend| trend.drift),
-            "percent",
-        )
+        .with_some("drift of the latency", latency_drift, "percent");
+    match change {
+        Some(change) => made
+            .with("largest change of level", change.by, "percent")
+            .with_some("p of the step", change.p, "probability"),
+        None => made,
+    }
 }
 
 /// Whether the level of the rate moves, and one of these two checks or `stalls` tells it.
