@@ -17,7 +17,7 @@ const SHORTER_S: f64 = 1.0;
 /// transactions.
 const COVERED: f64 = 0.75;
 
-/// The smallest share of the clients that rate and latency keep busy where none ever waits.
+/// The smallest share of clients that rate and latency must account for if no client ever waits.
 const BUSY_MIN: f64 = 0.75;
 
 /// What is told of lines of progress without a report.
