@@ -227,7 +227,7 @@ pub struct WorkloadSummary {
 }
 
 impl WorkloadSummary {
-    /// Its name; `None` where an imported log does not tell it.
+    /// Its name; `None` if an imported log does not name it.
     pub fn known(&self) -> Option<&str> {
         (!self.name.is_empty()).then_some(self.name.as_str())
     }
@@ -454,8 +454,8 @@ pub struct IntervalSummary {
     pub at_s: f64,
     /// Its length.
     pub length_s: f64,
-    /// Sessions running at its end: those that work, wait or connect; `None` where an imported log
-    /// does not say.
+    /// Sessions running at its end (working, waiting or connecting); `None` if an imported log does
+    /// not say.
     pub sessions: Option<u32>,
     /// What the sessions were doing at its end; `None` where it is not known.
     #[serde(default)]
@@ -470,11 +470,11 @@ pub struct IntervalSummary {
     pub errors_seen: u64,
     /// The latency percentiles asked for (response times in an open loop).
     pub percentiles: Vec<Percentile>,
-    /// The longest latency; `None` where no event ended, or it is not known.
+    /// The longest latency; `None` if no event ended or it is unknown.
     pub max_ms: Option<f64>,
-    /// Open loop: due and not begun; `None` where it is not known.
+    /// Open loop: due but not begun; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Open loop: under way; `None` where it is not known.
+    /// Open loop: under way; `None` if unknown.
     pub concurrency: Option<u32>,
 }
 

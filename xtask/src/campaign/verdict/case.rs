@@ -39,7 +39,7 @@ pub enum On {
     Two(Kind),
     /// A server with two endpoints: the second is a slow link to it.
     Throttled(Kind),
-    /// MariaDB with Galera: two nodes, of which the first is loaded.
+    /// MariaDB with Galera: two nodes; the load goes to the first.
     Galera,
     /// A file of SQLite's in the case's folder.
     Sqlite,

@@ -1,4 +1,4 @@
-//! Programs that work on a server or its disk: those that dump and restore, and one that writes.
+//! Programs that work on a server or its disk: dump, restore and write.
 
 use std::fs::File;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn program(name: &str, server: &Server) -> Result<Command> {
     let socket = server.socket();
     match server.kind() {
         Kind::Postgres => {
-            let folder = socket.parent().context("a socket in no folder")?;
+            let folder = socket.parent().context("the socket has no folder")?;
             command.arg("-h").arg(folder);
             command.args(["-U", "postgres", "-p", &server.port().to_string()]);
         }

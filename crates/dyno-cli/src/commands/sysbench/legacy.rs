@@ -78,7 +78,7 @@ const WITHOUT_EFFECT: [(&str, &str); 4] = [
     ),
 ];
 
-/// Warns on standard error of options that were given and change nothing.
+/// Warns on standard error about options that were given but have no effect.
 pub fn warn_of_options_without_effect(parsed: &Parsed) {
     for (name, why) in WITHOUT_EFFECT {
         let off = matches!(parsed.value(name), Some("off" | "false" | "0"));

@@ -1,5 +1,4 @@
-//! Values of options of the tests that sysbench refuses, in sysbench's words, which programs look
-//! for.
+//! Test option values that sysbench refuses, in sysbench's words, because programs match them.
 
 use anyhow::{Result, anyhow};
 use dyno_core::units;
@@ -14,9 +13,9 @@ enum Bad {
     Below(f64),
     /// The same of one that sysbench shows with six decimals.
     Fraction(f64),
-    /// A size below this one; what cannot be read counts as 0.
+    /// A size below this one; an unreadable size counts as 0.
     Size(u64),
-    /// A size that is no power of two from 8 on.
+    /// A size that is not a power of two of at least 8.
     Block,
     /// Another word.
     Word(&'static [&'static str]),
@@ -155,7 +154,7 @@ pub fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> R
     Ok(())
 }
 
-/// How sysbench shows a value that it refuses; `None` if it takes it.
+/// How sysbench shows a value that it refuses; `None` if it accepts the value.
 fn refused(bad: Bad, value: &str) -> Option<String> {
     let shown = || Some(value.to_owned());
     match bad {
