@@ -34,11 +34,10 @@ impl MadeTable {
 }
 
 impl Host {
-    /// The tables that `tables_made()` answered, which was called last; `None` where it answered
-    /// nothing.
+    /// The tables that the last call, of `tables_made()`, returned; `None` if it returned nothing.
     ///
     /// # Errors
-    /// An answer that is no list of tables, in words for the script's author.
+    /// An answer that is not a list of tables, explained to the script's author.
     pub fn tables_made(&self) -> Result<Option<Vec<MadeTable>>, String> {
         let answer = self.api.get::<Function>("answer");
         match answer.and_then(|answer| answer.call::<Value>(0)) {

@@ -96,7 +96,7 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     })
 }
 
-/// The shortest series in which a spell can be told.
+/// The shortest series in which a spell can be found.
 pub const SPELLS_MIN: usize = 10;
 
 /// A low spell is at least this share below the level: noise of 10 % goes that low in one second of

@@ -36,10 +36,10 @@ impl Told {
     }
 }
 
-/// The stalls that the run's verdict kept; of a run without them, those that its record shows.
+/// The stalls that the run's verdict stored, or, without a verdict, those that its record shows.
 ///
 /// # Errors
-/// [`TooLittle`] where there are none kept, and the record does not show them.
+/// [`TooLittle`] if none are stored and the record cannot show them.
 pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
     let bins = bins::of(run);
     let measured_s = bins.iter().map(|bin| bin.length_s).sum();

@@ -22,7 +22,7 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     }
 }
 
-/// The kind of the database's error, where it is one.
+/// The kind of the database's error, if it is one.
 fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
     let run = error.downcast_ref::<RunError>();
     run.and_then(RunError::database_kind)

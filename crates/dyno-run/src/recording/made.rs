@@ -135,7 +135,7 @@ fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
     Ok(found)
 }
 
-/// Enters a row: name, whether it is a table and here (both empty where the row does not say), and
+/// Enters a row: name, whether it is a table and here (both empty if the row does not say), and
 /// a column.
 fn take(found: &mut BTreeMap<String, Found>, row: Vec<Option<String>>) {
     let mut row = row.into_iter();

@@ -48,7 +48,7 @@ const FOUND: Threshold = Threshold {
 
 const RND_NEXT: &str = "db.status.handler_read_rnd_next";
 const SEQ_TUPLES: &str = "db.tables.seq_tuples";
-/// Whether a statement says which rows it wants, as by WHERE.
+/// Whether any statement restricts its rows, for example by WHERE.
 const RESTRICT: &str = "client.statements.restrict";
 /// Samples per window.
 const TOGETHER: usize = 3;
@@ -160,7 +160,7 @@ fn scanned(view: &View) -> Option<f64> {
 }
 
 /// The share of PostgreSQL's scanned rows that scans of whole tables can have read. TABLESAMPLE and
-/// ranges of `ctid` read rows in the same way, but are no scans of a table.
+/// ranges of `ctid` read rows in the same way, but do not count as scans of a table.
 fn of_whole_tables(view: &View) -> f64 {
     let (Some(rows), Some(scans)) = (view.mean(SEQ_TUPLES), view.mean("db.tables.seq_scans"))
     else {

@@ -1,4 +1,4 @@
-//! Where the runs of the verdict's campaign run: a server of their own, several, or a file.
+//! The test beds of the verdict's campaign: one server, several servers, or a file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ impl Bed {
         format!("{scheme}://{user}@{hosts}/{DATABASE}?sslmode=disable")
     }
 
-    /// Where its files are.
+    /// The folder of its files.
     pub fn folder(&self) -> &Path {
         self.files.path()
     }

@@ -11,7 +11,7 @@ use super::CommandLineError;
 enum Bad {
     /// A number below this one.
     Below(f64),
-    /// The same of one that sysbench shows with six decimals.
+    /// The same for a number that sysbench shows with six decimals.
     Fraction(f64),
     /// A size below this one; an unreadable size counts as 0.
     Size(u64),
@@ -124,8 +124,8 @@ const REFUSED: [Refusal; 16] = [
     ),
 ];
 
-/// Refuses what sysbench refuses of a test's options, as they were given. What it does not refuse
-/// and Dyno cannot use is refused later.
+/// Refuses the values of a test's options that sysbench refuses, as they were given. Values that
+/// only Dyno cannot use are refused later.
 ///
 /// # Errors
 /// A value in sysbench's words.

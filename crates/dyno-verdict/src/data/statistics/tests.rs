@@ -42,7 +42,7 @@ fn scans_of_whole_tables_are_reported() {
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
     let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
     assert_eq!(history.evidence, told);
-    // No index can lack where no statement says which rows it wants.
+    // No index is missing if no statement restricts its rows.
     let meant = expect("statistics", Pass, |run| {
         table("0", "0 of 1", 9e8)(run);
         fact(run, "client.statements.restrict", "no");
