@@ -17,7 +17,7 @@ pub struct Bin {
     pub at_s: f64,
     /// How long it is.
     pub length_s: f64,
-    /// The fewest sessions that ran within it; `None` where that is not known.
+    /// The fewest sessions that ran in it; `None` if unknown.
     pub sessions: Option<u32>,
     /// What was counted within it.
     pub counters: Counters,
@@ -25,9 +25,9 @@ pub struct Bin {
     pub events: f64,
     /// Statements within it, likewise.
     pub statements: f64,
-    /// Events that were due and not begun at its end; `None` where that is not known.
+    /// Events due but not begun at its end; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Events under way at its end; likewise.
+    /// Events under way at its end; `None` if unknown.
     pub concurrency: Option<u32>,
     /// The lowest percentile asked for; the worst of those that are put together.
     pub latency_ms: Option<f64>,
@@ -56,8 +56,7 @@ pub fn length_s(run: &RunRecord) -> f64 {
         .max(0.0)
 }
 
-/// The measurement in whole bins of at least a second, without warm-up, grace and what was cut
-/// short.
+/// The measurement in whole bins of at least a second, without warm-up, grace and truncated bins.
 pub fn of(run: &RunRecord) -> Vec<Bin> {
     let length_s = length_s(run);
     let mut bins: Vec<Bin> = Vec::new();

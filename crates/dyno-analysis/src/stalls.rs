@@ -4,7 +4,7 @@
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time also has a level. A second is *stalled* if its rate is at most
 //! [`STALL_SHARE`] of the level. A time no longer than the shortest event is no stall: if sessions
-//! run in step, no event ends for that long. What the verdict finds is kept with the run
+//! run in step, no event ends for that long. The verdict stores its stalls with the run
 //! ([`told`]), and the view `where_did_it_stall` of the results file reads it.
 //!
 //! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces

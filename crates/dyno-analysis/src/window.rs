@@ -68,7 +68,7 @@ pub struct Told {
     pub length_s: f64,
     /// How much of that is in an interval.
     pub covered_s: f64,
-    /// The longest backlog at the end of one; `None` where none of them is known.
+    /// The longest backlog at the end of an interval; `None` if no backlog is known.
     pub backlog_max: Option<u64>,
 }
 

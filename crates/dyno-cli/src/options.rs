@@ -23,7 +23,7 @@ pub struct Opt {
     pub bare: bool,
     /// It is `bare`, but a word may follow it as its value where no word stands before it.
     pub leads: bool,
-    /// It means something when it is given again.
+    /// It may be repeated.
     pub repeats: bool,
     /// One sentence without a full stop.
     pub help: &'static str,

@@ -84,8 +84,8 @@ pub struct Finding {
     /// What a crash may cost; set by the check that classifies it.
     #[serde(default)]
     pub durability: Option<Durability>,
-    /// When next to nothing ended, in the order of time; set by the check that looks for it, and
-    /// `None` where it could not be made.
+    /// When almost nothing ended, in order of time. The check `stalls` sets it; `None` if that
+    /// check could not be made.
     #[serde(default)]
     pub stalls: Option<Vec<Stall>>,
 }

@@ -222,7 +222,7 @@ pub struct Event {
     pub kind: EventKind,
     /// In words.
     pub text: String,
-    /// As values, where checks need them. The results file and JSON have them beside the words.
+    /// The values that checks need. The results file and JSON store them next to the text.
     #[serde(default, skip_serializing_if = "EventDetail::is_empty")]
     pub detail: EventDetail,
 }
@@ -281,7 +281,7 @@ pub struct Cost {
     pub unit: String,
     /// The series it was made of, or why there is none.
     pub source: String,
-    /// It was observed, but tells nothing of the run.
+    /// It was observed, but does not describe the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
 }

@@ -27,8 +27,8 @@ const OWN: [&str; 22] = [
     "data_version",
 ];
 
-/// Settings that sessions give themselves and that decide what their commits promise, or whether
-/// their statements are written into a log.
+/// Settings that sessions can set for themselves and that decide how durable their commits are, or
+/// whether their statements are logged.
 pub const OF_SESSIONS: [&str; 22] = [
     "synchronous_commit",
     "sql_log_bin",
@@ -54,7 +54,7 @@ pub const OF_SESSIONS: [&str; 22] = [
     "pgaudit.log",
 ];
 
-/// What the name of a fact begins with that holds the values which sessions gave a setting:
+/// The prefix of a fact that has the values which sessions set:
 /// `client.settings[synchronous_commit]`.
 pub const SET_BY_SESSIONS: &str = "client.settings[";
 

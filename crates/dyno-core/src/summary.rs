@@ -229,7 +229,7 @@ pub struct WorkloadSummary {
 }
 
 impl WorkloadSummary {
-    /// Its name; `None` where an imported log does not tell it.
+    /// Its name; `None` if an imported log does not name it.
     pub fn known(&self) -> Option<&str> {
         (!self.name.is_empty()).then_some(self.name.as_str())
     }

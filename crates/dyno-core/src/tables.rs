@@ -24,8 +24,8 @@ pub const TABLES: &str = "db.tables";
 /// The fact that says how many of them were read.
 pub const TABLES_READ: &str = "db.tables.read";
 
-/// What the name of a setting begins with that says how a table keeps its rows, where that differs
-/// at the end of a run: `storage of table sbtest1`.
+/// The prefix of a setting that says how a table is stored, if that changed by the end of the run:
+/// `storage of table sbtest1`.
 pub const STORAGE_OF: &str = "storage of table ";
 
 /// Tables of one definition.

@@ -1,9 +1,9 @@
-//! Counters that an imported log does not hold. Their type leaves no choice but 0: the run's
-//! `not_observed` names them, and the results file, JSON and CSV leave them out.
+//! Counters that an imported log does not have. Their type cannot express that, so they are 0: the
+//! run's `not_observed` names them, and the results file, JSON and CSV leave them out.
 
 use crate::record::NotObserved;
 
-/// What counters are of.
+/// What a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The whole run.
@@ -15,8 +15,8 @@ pub enum Of {
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];
 const ERRORS: &[&str] = &["errors", "errors_seen", "reconnects"];
 
-/// By name in `not_observed`: the unknown counters. What is unknown of the run is so of each
-/// interval.
+/// The unknown counters by their name in `not_observed`. A counter that is unknown for the run is
+/// unknown for each interval.
 const COUNTERS: [(&str, Of, &[&str]); 6] = [
     ("counters.queries", Of::Run, STATEMENTS),
     ("intervals.queries", Of::Intervals, STATEMENTS),
@@ -36,7 +36,7 @@ const COUNTERS: [(&str, Of, &[&str]); 6] = [
     ("intervals.errors", Of::Intervals, ERRORS),
 ];
 
-/// The names of the counters that are not known: those of
+/// The names of the unknown counters: those of
 /// [`Counters::NAMES`](crate::interval::Counters::NAMES), and `errors_seen`.
 pub fn counters(gaps: &[NotObserved], of: Of) -> Vec<&'static str> {
     let named = |what: &str| gaps.iter().any(|gap| gap.what == what);
@@ -52,7 +52,7 @@ mod tests {
     use crate::interval::Counters;
 
     #[test]
-    fn gaps_name_counters_that_there_are() {
+    fn gaps_name_existing_counters() {
         let every: Vec<NotObserved> = COUNTERS
             .iter()
             .map(|(what, ..)| NotObserved {

@@ -276,7 +276,7 @@ fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
     assert!(error.message.ends_with(first), "{error}");
     connection.query("ROLLBACK").unwrap();
     assert!(!connection.connection.transaction_failed());
-    // The next transaction has an error of its own.
+    // The next transaction has its own first error.
     connection.query("BEGIN").unwrap();
     connection.query("SELECT 1 FROM nowhere").unwrap_err();
     let error = connection.query("SELECT 2").unwrap_err();

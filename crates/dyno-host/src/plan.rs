@@ -26,9 +26,9 @@ pub struct Setting {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct NotReady {
-    /// What is missing, in words.
+    /// The missing things, as text.
     pub why: String,
-    /// Whether the test's command `prepare` makes what is missing.
+    /// Whether the test's command `prepare` creates what is missing.
     pub needs_prepare: bool,
 }
 

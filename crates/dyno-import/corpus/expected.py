@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compute expected.json from logs/ by rules that are independent of the importer.
 
-A figure is [value, tolerance], or null where the log does not hold it. The tolerance is half of
+A figure is [value, tolerance], or null if the log does not have it. The tolerance is half of
 the last printed digit, plus rounding of the sum.
 """
 import json
@@ -43,7 +43,7 @@ def put(figures, key, text, scale=1.0):
         figures[key] = figure(text, scale)
 
 
-# ---- pgbench: what its manual says of the report, the lines of progress and the logs ----
+# ---- pgbench: the report, progress lines and logs, as its manual describes them ----
 
 
 def pgbench_report(text):
@@ -54,7 +54,7 @@ def pgbench_report(text):
     f["events"], f["failed"] = exact(processed), exact(failed)
     f["retries"] = exact(retries)
     f["clients"] = exact(int(first(r"^number of clients: (\d+)", text)))
-    # Before version 14 there are two rates. The one without the time to connect is comparable.
+    # Versions before 14 print two rates. The one without the time to connect is comparable.
     tps = first(r"^tps = ([\d.]+) \(excluding", text) or first(r"^tps = ([\d.]+) \((?!incl)", text)
     put(f, "rate", tps)
     skipped = first(r"^number of transactions skipped: (\d+)", text)
@@ -69,8 +69,8 @@ def pgbench_report(text):
         f["response.mean"] = figure(mean)
         f["mean"] = [value(mean) - value(lag), 2 * half_digit(mean) + TINY]
     elif not stddev and "(including connections" in text:
-        # Before version 14 a mean that is computed includes the time to connect; clients over
-        # the rate without it do not.
+        # Before version 14 a computed mean includes the time to connect; the number of clients
+        # divided by the rate without that time does not.
         own = f["clients"][0] / f["rate"][0] * 1000
         f["mean"] = [own, half_digit(mean) * 2 + own * 1e-3]
     elif connect and not stddev:
@@ -95,7 +95,7 @@ def rank(values, percent):
 
 
 def pgbench_log(text, lines):
-    """Of each transaction, or of sums over an interval (--aggregate-interval)."""
+    """A log of each transaction, or of sums per interval (--aggregate-interval)."""
     rows = [line.split() for line in lines]
     f = {}
     if all(len(row[0]) == 10 and row[0].isdigit() for row in rows):
@@ -109,7 +109,7 @@ def pgbench_log(text, lines):
         f[name + ".max"] = exact(max(row[5] for row in sums) / 1000)
         if lag:
             f["response.mean"] = exact(total / n / 1000)
-        # Of the first and the last the run covers an unknown part.
+        # The run covers an unknown part of the first and the last interval.
         f["intervals"] = exact(len(sums) - 2)
         return f
     done = [row for row in rows if row[2].isdigit()]

@@ -113,11 +113,11 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     }
 }
 
-/// The first report, where it is left out. Nothing in most logs says what it is of.
+/// The first report, if it is left out. Most logs do not say what time it covers.
 fn first_left_out(log: &HostLog) -> Option<NotObserved> {
     let tool = log.tool;
     let why = format!(
-        "taken as the mean since the machine started; if {tool} ran with -y, say --first-report"
+        "taken as the mean since the machine started; if {tool} ran with -y, use --first-report"
     );
     log.first_since_boot
         .then(|| gap(&format!("import.first_report[{tool}]"), &why))

@@ -1,4 +1,4 @@
-//! Logs of real tools against figures that a program apart from this crate computed; see
+//! Compares logs of real tools with figures computed by an independent program; see
 //! `corpus/README.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::{Log, Monitor, Options, Tool, import};
 type Figures = BTreeMap<String, f64>;
 
 #[test]
-fn real_logs_have_the_figures_computed_apart() {
+fn real_logs_match_independently_computed_figures() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let expected = fs::read_to_string(corpus.join("expected.json")).unwrap();
     let expected: BTreeMap<String, Value> = serde_json::from_str(&expected).unwrap();
@@ -184,7 +184,7 @@ fn of_host(monitor: Monitor, log: &Log<'_>, entry: &Value) -> Vec<String> {
     wrong
 }
 
-/// What differs from the expected figures by more than their tolerance.
+/// The figures that differ from the expected ones by more than their tolerance.
 fn compared(expected: &Value, figures: &Figures) -> Vec<String> {
     let expected: &Map<String, Value> = expected.as_object().unwrap();
     let differs = |(name, own): (&String, &Value)| {

@@ -295,8 +295,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the first report is of a time like the second one's (`-y`), not of the time since
-    /// the boot. Only the columns without `-x` show times: an amount beside its rate.
+    /// Whether the first report covers an interval like the second (`-y`), not the time since boot.
+    /// Only the columns without `-x` show this, by an amount next to its rate.
     fn first_is_like_others(&self) -> bool {
         let longest = |report: usize| {
             let own = self

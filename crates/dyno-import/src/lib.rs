@@ -83,7 +83,7 @@ pub struct Options {
     pub vmstat_interval_s: f64,
     /// The same of `iostat`.
     pub iostat_interval_s: f64,
-    /// The unit of `vmstat`'s memory columns in bytes (`-S`); `None` for KiB, its default.
+    /// The unit of `vmstat`'s memory columns in bytes (`-S`); `None` for the default, KiB.
     pub vmstat_unit_bytes: Option<f64>,
     /// Whether `vmstat` and `iostat` left out the report of the time since the boot (`-y`), so that
     /// their first one counts.

@@ -54,7 +54,7 @@ const STILL_ROWS: usize = 3;
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
 
-/// The bytes of a unit of `vmstat -S`; `None` if it is none.
+/// The bytes of a unit of `vmstat -S`; `None` if there is no such unit.
 pub fn unit_bytes(name: &str) -> Option<f64> {
     match name {
         "k" => Some(1e3),
@@ -249,12 +249,12 @@ impl Reader<'_> {
         let free = &all[0];
         let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
         if unit_bytes.is_none() && (little || !all.iter().flatten().all(pages)) {
-            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; say \
-                        with --vmstat-unit which unit vmstat was given";
+            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; \
+                        name the unit with --vmstat-unit";
             self.warnings
                 .push(Warning::new(self.file, None, text.to_owned()));
-            let why = "the vmstat log has a unit other than KiB and does not say which (-S); \
-                       --vmstat-unit does";
+            let why = "the vmstat log has a unit other than KiB (-S) and does not name it; use \
+                       --vmstat-unit";
             return vec![
                 self.leave_out("host.memory", why),
                 self.leave_out("host.swap", why),

@@ -122,7 +122,7 @@ fn fio_as_a_client_of_others() {
     let run = one(Tool::Fio, &document.to_string());
     let wrong = run.fact("import.contradictions").unwrap();
     assert!(
-        wrong.contains("made 30000 I/Os, but fio says 40000 of all clients"),
+        wrong.contains("made 30000 I/Os, but fio says 40000 for all clients"),
         "{wrong}"
     );
 }
@@ -412,7 +412,7 @@ fn transactions_of_hammerdb_that_failed() {
 }
 
 #[test]
-fn a_doubled_log_of_hammerdb_is_one_run() {
+fn a_hammerdb_log_that_appears_twice_is_one_run() {
     let text = hammerdb(&[]);
     for doubled in [
         text.repeat(2),
@@ -427,7 +427,7 @@ fn a_doubled_log_of_hammerdb_is_one_run() {
         let told = imported.warnings.iter();
         assert!(told.clone().any(|own| own.text.contains("there twice")));
     }
-    // Two runs of one script, of which the second has other figures.
+    // Two runs of one script; the second has other figures.
     let other = text.replace("700 NOPM", "710 NOPM");
     assert_eq!(
         read(Tool::Hammerdb, &format!("{text}{other}")).runs.len(),

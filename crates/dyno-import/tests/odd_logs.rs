@@ -188,7 +188,7 @@ fn a_report_of_pgbench_cut_within_its_rate() {
 }
 
 #[test]
-fn a_sample_of_transactions_is_known_by_their_numbers() {
+fn a_sampled_transaction_log_is_detected_by_its_numbers() {
     let log = |step: u32| -> String {
         let numbers = (1..=200).step_by(step as usize);
         let line = |n: u32| {

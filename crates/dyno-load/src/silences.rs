@@ -73,8 +73,8 @@ pub struct Pauses {
     pub silences: Vec<TimeRange>,
     /// The generator itself was frozen.
     pub frozen: Vec<TimeRange>,
-    /// When it waited for a CPU then, rather than was stopped; `None` if the kernel does not count
-    /// the waits.
+    /// When it waited for a CPU rather than being stopped; `None` if the kernel does not count the
+    /// waits.
     #[serde(default)]
     pub starved: Option<Vec<TimeRange>>,
 }
@@ -84,7 +84,7 @@ pub struct Pauses {
 pub(crate) struct Frozen {
     /// All times.
     pub(crate) all: Vec<TimeRange>,
-    /// Those in which the thread waited for a CPU; `None` where that is not known.
+    /// Those in which the thread waited for a CPU; `None` if unknown.
     pub(crate) starved: Option<Vec<TimeRange>>,
 }
 

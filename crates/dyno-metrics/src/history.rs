@@ -97,7 +97,7 @@ const OF_OPEN: [(Metric, Tell); 2] = [
     }),
 ];
 
-/// No sample where an import does not know it.
+/// No sample if an import does not know it.
 fn known(count: Option<u64>) -> Vec<(Vec<Label>, f64)> {
     count.map(plain).unwrap_or_default()
 }

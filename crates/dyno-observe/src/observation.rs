@@ -67,7 +67,7 @@ pub enum Observation {
 }
 
 impl Observation {
-    /// An event that is known as values.
+    /// An event with its values.
     pub(crate) fn detailed(at: Nanos, kind: EventKind, detail: EventDetail) -> Self {
         Self::Event {
             at,

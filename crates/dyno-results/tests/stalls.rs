@@ -11,7 +11,7 @@ use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// Three seconds stand still, and later 0.547 s of a second that does not.
+/// A run with three stalled seconds and, later, a stall of 0.547 s within a second that moved.
 fn stalled() -> RunRecord {
     let mut rates = noisy(30, 1000.0, 0.04, 1);
     rates[9..12].fill(0.0);
@@ -63,7 +63,7 @@ fn rows(file: &std::path::Path) -> Vec<Row> {
 }
 
 #[test]
-fn a_stall_has_one_length_wherever_it_is_told() {
+fn a_stall_has_the_same_length_everywhere() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut results = Results::open(&path).unwrap();
@@ -127,14 +127,14 @@ fn a_stall_has_one_length_wherever_it_is_told() {
     };
     let marks = r#""stalls":[[9,12],[20.125,20.672]]"#;
     assert!(page(&run).contains(marks));
-    // What was judged counts, whatever of the record is loaded.
+    // The stored stalls count, whatever part of the record is loaded.
     run.intervals.clear();
     run.events.clear();
     assert!(page(&run).contains(marks));
 }
 
 #[test]
-fn a_run_without_a_verdict_has_no_rows_and_shows_what_its_record_says() {
+fn a_run_without_a_verdict_has_no_rows_but_shows_its_record() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut results = Results::open(&path).unwrap();
@@ -146,7 +146,7 @@ fn a_run_without_a_verdict_has_no_rows_and_shows_what_its_record_says() {
 }
 
 #[test]
-fn a_run_that_never_stood_still_keeps_that() {
+fn a_run_without_stalls_stores_an_empty_list() {
     let judged = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
     assert_eq!(found(&judged.findings).stalls, Some(Vec::new()));
     let short = closed(&noisy(2, 1000.0, 0.04, 2), Product::Mysql);

@@ -22,7 +22,7 @@ pub enum RunError {
     /// What a script raised, or another reason in words.
     #[error("{0}")]
     Failed(String),
-    /// A test of the host does not find what it needs.
+    /// A test of the host lacks something that it needs.
     #[error(transparent)]
     NotReady(#[from] dyno_host::NotReady),
     /// The load could not start.
@@ -106,7 +106,7 @@ impl RunError {
         }
     }
 
-    /// Whether the command `prepare` of a test of the host makes what is missing.
+    /// Whether the command `prepare` of a test of the host creates what is missing.
     pub fn needs_prepare(&self) -> bool {
         match self {
             Self::NotReady(missing) => missing.needs_prepare,

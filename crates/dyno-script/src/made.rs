@@ -1,11 +1,11 @@
-//! The tables that a script's `prepare` makes and its `cleanup` drops, as `tables_made()` lists
+//! The tables that a script's `prepare` creates and its `cleanup` drops, as `tables_made()` lists
 //! them.
 
 use mlua::{Function, Table, Value};
 
 use crate::host::Host;
 
-/// A table that a workload makes.
+/// A table that a workload creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MadeTable {
     /// Its name, without a schema.
@@ -19,7 +19,7 @@ pub struct MadeTable {
 }
 
 impl MadeTable {
-    /// Why a table with these columns is not this one; `None` if it may be. Case does not matter.
+    /// Why a table with these columns is not this one; `None` if it may be. Ignores case.
     pub fn misfit(&self, found: &[String]) -> Option<String> {
         let has =
             |list: &[String], name: &str| list.iter().any(|own| own.eq_ignore_ascii_case(name));
@@ -34,11 +34,10 @@ impl MadeTable {
 }
 
 impl Host {
-    /// The tables that `tables_made()` answered, which was called last; `None` where it answered
-    /// nothing.
+    /// The tables that the last call, of `tables_made()`, returned; `None` if it returned nothing.
     ///
     /// # Errors
-    /// An answer that is no list of tables, in words for the script's author.
+    /// An answer that is not a list of tables, explained to the script's author.
     pub fn tables_made(&self) -> Result<Option<Vec<MadeTable>>, String> {
         let answer = self.api.get::<Function>("answer");
         match answer.and_then(|answer| answer.call::<Value>(0)) {
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_the_workloads_if_its_columns_are() {
+    fn a_table_belongs_to_the_workload_if_its_columns_match() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let made = MadeTable {
             columns: words("h_id h_data"),

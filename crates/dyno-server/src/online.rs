@@ -118,7 +118,7 @@ impl Online {
         Ok(())
     }
 
-    /// What the user's own ALTER SYSTEM gave a setting of PostgreSQL.
+    /// The value that the user's own ALTER SYSTEM gave a PostgreSQL setting.
     fn of_system(&mut self, name: &str) -> Result<Option<String>> {
         self.value(&format!(
             "SELECT setting FROM pg_file_settings WHERE sourcefile LIKE \

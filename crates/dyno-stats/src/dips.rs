@@ -6,7 +6,7 @@
 //! in a row are one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all
 //! have the same. The chance that so many gaps lie so near their median is a binomial tail.
 //!
-//! Dips that are deep and long need not recur ([`spells`]): no noise makes them.
+//! Deep and long dips need not recur ([`spells`]): noise does not produce them.
 
 use crate::distributions::binomial_upper_tail;
 use crate::quantiles::quantile;
@@ -96,19 +96,19 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     })
 }
 
-/// The shortest series in which a spell can be told.
+/// The shortest series in which a spell can be found.
 pub const SPELLS_MIN: usize = 10;
 
-/// A low spell takes at least this share of the level: noise of 10 % takes it in one second of a
-/// thousand.
+/// A low spell is at least this share below the level: noise of 10 % goes that low in one second of
+/// a thousand.
 const SPELL_DEPTH: f64 = 0.3;
 
-/// And so many deviations of the series without it, and some more of a short one, whose deviation
-/// is hardly known: 5.6 of 10 values, 3.7 of 120.
+/// It is also this many deviations of the rest of the series below it, and more in a short series,
+/// whose deviation is uncertain: 5.6 for 10 values, 3.7 for 120.
 const SPELL_SPREAD: f64 = 3.5;
 const SPELL_SPREAD_SHORT: f64 = 21.0;
 
-/// Fewer low values are noise with a long tail.
+/// Fewer low values may be noise with a long tail.
 const SPELL_VALUES: usize = 3;
 
 /// Times in which a series lay far below its level.
@@ -118,18 +118,18 @@ pub struct Spells {
     pub count: usize,
     /// The values in all of them.
     pub values: usize,
-    /// How far the lowest value of one lies below the level, as a share of it (the median spell).
+    /// How far the lowest value of a spell is below the level, as a share of it (the median spell).
     pub depth: f64,
-    /// The share of the level's sum that they take.
+    /// The share of the level's sum that is lost in them.
     pub lost: f64,
-    /// Every value below this is in one.
+    /// Every value below this is in a spell.
     pub bound: f64,
 }
 
 /// The low spells of a series, whether they recur or not: three values or more, each a third or
-/// more below the upper part of the series and far beyond its noise. None of fewer than
-/// [`SPELLS_MIN`] values, of what is not finite, and where half of the values are low: these are
-/// the level then.
+/// more below the upper part of the series and far beyond its noise. `None` for fewer than
+/// [`SPELLS_MIN`] values or values that are not finite, and if half of the values are low, because
+/// these are the level then.
 pub fn spells(series: &[f64]) -> Option<Spells> {
     if series.len() < SPELLS_MIN {
         return None;
@@ -153,14 +153,14 @@ pub fn spells(series: &[f64]) -> Option<Spells> {
     })
 }
 
-/// The median and the third quartile; none of what is not finite.
+/// The median and the third quartile; `None` if a value is not finite.
 fn upper_part(series: &[f64]) -> Option<(f64, f64)> {
     let sorted = crate::sorted(series)?;
     Some((quantile(&sorted, 0.5)?, quantile(&sorted, 0.75)?))
 }
 
-/// How deep the dips under a bound are (the median one), and what they take of the level's sum,
-/// as shares of the level.
+/// The depth of the dips below a bound (of the median dip) and the loss in them, as shares of the
+/// level and of its sum.
 fn taken(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
     let others: Vec<f64> = series.iter().copied().filter(|x| *x >= bound).collect();
     let level = crate::mean(&others)?;

@@ -1,16 +1,15 @@
-//! Rates on the scale of logarithms, where a factor is a distance: twice and half lie equally far
-//! from the level, noise of so many percent is the same at each level, and nothing falls by more
-//! than all of it.
+//! Rates on a logarithmic scale, where a factor is a distance: twice and half are equally far from
+//! the level, relative noise is the same at each level, and no fall exceeds 100 %.
 
 use crate::median;
 use crate::stalls::STALL_SHARE;
 
-/// What lies below this share of the level has its logarithm: 0 has none of its own, and seconds
-/// in which next to nothing happened are stalls, however far below they lie.
+/// Values below this share of the level are raised to it: 0 has no logarithm, and seconds in which
+/// almost nothing happened are stalls, however low they are.
 const FLOOR: f64 = STALL_SHARE;
 
-/// The logarithms of a series, see [`FLOOR`]; the level is the median of the positive values. The
-/// values themselves where one is negative or none is positive: they have no such scale.
+/// The logarithms of a series, see [`FLOOR`]; the level is the median of the positive values. A
+/// series with a negative value or without a positive one has no such scale and stays as it is.
 pub(crate) fn logarithms(series: &[f64]) -> Vec<f64> {
     let positive: Vec<f64> = series.iter().copied().filter(|x| *x > 0.0).collect();
     let level = median(&positive).filter(|_| series.iter().all(|x| *x >= 0.0));
@@ -25,7 +24,7 @@ mod tests {
     use super::logarithms;
 
     #[test]
-    fn nothing_lies_further_down_than_a_stall() {
+    fn stalled_values_are_raised_to_the_floor() {
         let found = logarithms(&[0.0, 1.0, 100.0, 200.0, 50.0]);
         let floor = (0.05_f64 * 75.0).ln();
         assert_eq!(

@@ -32,8 +32,8 @@ pub struct Step {
     pub after: f64,
     /// The chance of a step as surely if there were none anywhere.
     pub p: f64,
-    /// What two levels leave of the variance about a trend of any shape: below 1 the series is a
-    /// step rather than a drift.
+    /// The residual variance about two levels, relative to that about the best trend of any shape:
+    /// below 1 the series is a step rather than a drift.
     pub of_drift: f64,
 }
 

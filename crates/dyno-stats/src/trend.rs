@@ -1,27 +1,27 @@
 //! Whether a rate rises or falls, by how much and in what shape.
 //!
 //! The logarithms of the values are fitted by a constant and one of three shapes: a straight line,
-//! a curve that does most of its way at first (data that grows, a cache that fills) and its mirror
-//! image (a resource that runs out). The errors about each are correlated in a way that is not
-//! known (`gls`), so that the trend is part of the model: of a straight line through a curve the
-//! errors would look like a long memory, which explains any trend. The chance is corrected for the
-//! number of shapes (Bonferroni).
+//! a curve that changes most at first (data that grows, a cache that fills) and its mirror image (a
+//! resource that runs out). The errors about each are correlated in an unknown way (`gls`), so the
+//! shape must fit: the errors of a straight line through a curve would look like strong
+//! autocorrelation, which explains any trend. The p-value is corrected for the number of shapes
+//! (Bonferroni).
 
 use crate::gls::Coefficient;
 use crate::intervals::Bounds;
 use crate::logarithm::logarithms;
 use crate::mean;
 
-/// The shortest series of which a trend can be told.
+/// The shortest series in which a trend can be found.
 pub const TREND_MIN: usize = 6;
 
-/// A longer series is looked at as so many means of equal length.
+/// A longer series is reduced to this many means of equal length.
 const CELLS_MAX: usize = 100;
 
-/// How many times as fast a bent shape goes at its steep end as at its flat one.
+/// How many times steeper a bent shape is at its steep end than at its flat end.
 const BEND: f64 = 20.0;
 
-/// How a trend goes.
+/// The shape of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// By the same factor from each value to the next.
@@ -37,12 +37,12 @@ pub enum Shape {
 pub struct Trend {
     /// Its shape.
     pub shape: Shape,
-    /// The change from the first value to the last, as a share of the first: -1 is all of it.
+    /// The change from the first value to the last, as a share of the first: -1 is a fall to 0.
     pub change: f64,
-    /// The chance of one as far from 0 if there were none of any shape.
+    /// The p-value, corrected for the number of shapes.
     pub p: f64,
     by: f64,
-    /// None where the shape fits without any error.
+    /// `None` if the shape fits without any error.
     errors: Option<Coefficient>,
 }
 
@@ -60,19 +60,19 @@ impl Trend {
         }
     }
 
-    /// The interval of `change` that holds with this confidence for all shapes at once.
+    /// The interval of `change` with this confidence for all shapes at once.
     pub fn bounds(&self, confidence: f64) -> Bounds {
         self.alone(1.0 - (1.0 - confidence) / SHAPES.len() as f64)
     }
 }
 
 impl Trends {
-    /// The even one.
+    /// The even trend.
     pub fn even(&self) -> &Trend {
         &self.0[0]
     }
 
-    /// The one that is the least by chance.
+    /// The trend with the smallest p-value.
     pub fn surest(&self) -> &Trend {
         let [even, at_first, at_last] = &self.0;
         let bent = if at_last.p < at_first.p {
@@ -103,8 +103,8 @@ impl Shape {
     }
 }
 
-/// The trends of a series; none of fewer than [`TREND_MIN`] values, of what is not finite, and of a
-/// series that is not a rate: with a negative value or without a positive one.
+/// The trends of a series; `None` for fewer than [`TREND_MIN`] values, values that are not finite,
+/// and a series that is not a rate: with a negative value or without a positive one.
 pub fn trends(series: &[f64]) -> Option<Trends> {
     let sound = crate::all_finite(series) && series.iter().all(|x| *x >= 0.0);
     if series.len() < TREND_MIN || !sound || series.iter().all(|x| *x <= 0.0) {
@@ -141,7 +141,7 @@ pub(crate) fn about_best(values: &[f64]) -> f64 {
     SHAPES.map(left).into_iter().fold(f64::INFINITY, f64::min)
 }
 
-/// The coefficient of a regressor beside a constant, and the sum of squares that is left.
+/// The coefficient of a regressor next to a constant, and the residual sum of squares.
 fn least_squares(values: &[f64], regressor: &[f64], middle: f64) -> (f64, f64) {
     let centre = mean(regressor).unwrap_or_default();
     let (mut products, mut spread, mut squares) = (0.0, 0.0, 0.0);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_grows_is_a_trend_and_no_memory() {
+    fn a_growing_table_is_a_trend_not_autocorrelation() {
         let rates: Vec<f64> = (0..20)
             .map(|at| 3593.0 / (1.0 + 3.3 * at as f64).sqrt() * noise(at))
             .collect();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_never_below_nothing() {
+    fn a_fall_never_exceeds_100_percent() {
         let rates: Vec<f64> = (0..12).map(|at| 1000.0 * 0.5_f64.powi(at)).collect();
         let found = trends(&rates).unwrap();
         assert!(found.surest().p < 0.001);

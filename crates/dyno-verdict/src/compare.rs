@@ -157,7 +157,7 @@ pub struct RunLabel {
     pub started_unix_s: Option<f64>,
 }
 
-/// What a metric is, as far as its reading depends on it.
+/// The kind of a metric, which decides how to read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetricKind {
     /// A mean, a rate, a share or a percentile of a distribution.
@@ -167,7 +167,7 @@ pub enum MetricKind {
     Unmerged,
     /// The largest value: one event.
     Maximum,
-    /// The median second, beside the mean that is tested.
+    /// The median second, shown next to the mean that is tested.
     MedianSecond,
     /// Each run has it once: the share of late events, the backlog.
     OncePerRun,

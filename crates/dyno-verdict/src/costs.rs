@@ -137,8 +137,8 @@ fn counts_come_late(view: &View) -> Option<String> {
     let late = warmup_s < TOLD_EVERY_S && TOLD_EVERY_S > UNTOLD_MATTERS * measured_s;
     late.then(|| {
         format!(
-            "PostgreSQL's sessions tell their counts up to a second late, which \
-             without a warm-up is {} % of this run",
+            "PostgreSQL sessions report their counts up to a second late; without a \
+             warm-up that is {} % of this run",
             text::plain((TOLD_EVERY_S / measured_s * 100.0).min(100.0))
         )
     })

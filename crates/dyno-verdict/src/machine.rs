@@ -352,8 +352,8 @@ pub(crate) fn others_are_many(view: &View) -> bool {
     others(view).is_some_and(|(share, _)| doubted(share, &OTHERS) == Outcome::Doubt)
 }
 
-/// `sh (12) 1.5 cores` of those that used most; `None` where that is not known. Processes that
-/// begin and end between two looks have no names.
+/// `sh (12) 1.5 cores` for the processes that used most; `None` if unknown. Processes that begin
+/// and end between two samples have no names.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that came and went between two looks";
     let top = view.run.fact("host.others.top")?.trim();

@@ -452,7 +452,7 @@ impl<'a> View<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     pub length_s: f64,
-    /// What the rate counted in that time.
+    /// The rate's count in that time.
     pub counted: f64,
     pub events: f64,
     pub statements: f64,

@@ -86,7 +86,7 @@ fn tables_that_are_missing_or_there_already() {
 }
 
 #[test]
-fn tables_of_others_are_neither_dropped_nor_written_into() {
+fn foreign_tables_are_neither_dropped_nor_written_into() {
     const MINE: &str = "(mine INT PRIMARY KEY, note VARCHAR(20))";
     for kind in Kind::ALL {
         for (workload, name) in [
@@ -102,7 +102,7 @@ fn tables_of_others_are_neither_dropped_nor_written_into() {
             let database = Database::new(kind);
             database.execute(&format!("CREATE TABLE {name} {MINE}"));
             database.execute(&format!("INSERT INTO {name} VALUES (1, 'x')"));
-            for (command, nothing) in [("prepare", "made"), ("cleanup", "dropped")] {
+            for (command, nothing) in [("prepare", "created"), ("cleanup", "dropped")] {
                 let line = format!("{command} {workload} --target {}", url_of(&database));
                 let words = format!("Nothing was {nothing}");
                 refused(&line, 1, &[name, "is not the workload's", &words]);
@@ -111,11 +111,11 @@ fn tables_of_others_are_neither_dropped_nor_written_into() {
                 assert_eq!(rows, "x", "{line}");
             }
         }
-        // A view, and a table that somebody has given a column.
+        // A view, and a table with an additional column.
         let database = Database::new(kind);
         let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
         database.execute("CREATE VIEW sbtest1 AS SELECT 1 AS id, 2 AS k, 3 AS c, 4 AS pad");
-        refused(&line, 1, &["sbtest1", "it is no table"]);
+        refused(&line, 1, &["sbtest1", "it is not a table"]);
         database.execute("DROP VIEW sbtest1");
         database.execute("CREATE TABLE sbtest1 (id INT, k INT, c INT, pad INT, mine INT)");
         refused(&line, 1, &["sbtest1", "it has a column mine"]);

@@ -66,7 +66,7 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
         has(&said, &[why, "Nothing was touched; --reload"]);
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
-    // Nor does --reload drop what is not the workload's.
+    // `--reload` does not drop a foreign table either.
     let there = Connection::open(lab.path("u.db")).unwrap();
     let mine = "ALTER TABLE sbtest1 ADD COLUMN mine INT";
     there.execute(mine, []).unwrap();

@@ -52,7 +52,7 @@ pub enum Part {
     Network,
     /// Runs that are bad on purpose, good runs, and pairs that do not differ.
     Verdict,
-    /// What a kill loses on server versions that are not packaged.
+    /// Kill tests on server versions that are not packaged.
     Versions,
 }
 

@@ -110,7 +110,7 @@ fn download(artifact: &str, version: &str) -> Result<PathBuf> {
     Ok(folder.join(version).join(format!("{name}-{version}.jar")))
 }
 
-/// Archives keep no permissions: everybody may read, and run what is in folders of programs.
+/// Archives keep no permissions: let everybody read, and run the files in program folders.
 fn make_executable(root: &Path) -> Result<()> {
     run_program(Command::new("chmod").args(["-R", "a+rX"]).arg(root))?;
     for folder in ["bin", "scripts"] {

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 
 use super::{Kind, programs};
 
-/// The program that makes a data directory. `base` is the root of an unpacked server; `None` is the
-/// machine's installation.
+/// The program that creates a data directory. `base` is the root of an unpacked server; `None`
+/// stands for the machine's installation.
 pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
     match (kind, base) {
         (Kind::Mariadb, None) => {
@@ -25,7 +25,7 @@ pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// MariaDB's program that makes a data directory, from 10.4 on.
+/// MariaDB's program that creates a data directory, from 10.4 on.
 const INSTALL: &str = "scripts/mariadb-install-db";
 
 /// The server.

@@ -1,5 +1,5 @@
-//! The stalls of a run as its verdict found and kept them: what reports, comparisons and tables
-//! show, and what the view `where_did_it_stall` of the results file reads.
+//! The stalls that the verdict found and stored with the run. Reports, comparisons and tables show
+//! them, and the view `where_did_it_stall` of the results file reads them.
 
 use dyno_core::finding::Stall;
 use dyno_core::record::RunRecord;
@@ -29,17 +29,17 @@ impl Told {
         self.stalls.iter().map(Stall::length_s).fold(0.0, f64::max)
     }
 
-    /// The share of the time, 0 to 1; `None` where the record holds no whole second.
+    /// The share of the time, 0 to 1; `None` if the record has no whole second.
     pub fn share(&self) -> Option<f64> {
         let known = self.measured_s > 0.0;
         known.then(|| (self.stalled_s() / self.measured_s).min(1.0))
     }
 }
 
-/// The stalls that the run's verdict kept; of a run without them, those that its record shows.
+/// The stalls that the run's verdict stored, or, without a verdict, those that its record shows.
 ///
 /// # Errors
-/// [`TooLittle`] where there are none kept, and the record does not show them.
+/// [`TooLittle`] if none are stored and the record cannot show them.
 pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
     let bins = bins::of(run);
     let measured_s = bins.iter().map(|bin| bin.length_s).sum();
@@ -55,7 +55,8 @@ pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
 }
 
 impl Stalls {
-    /// As the verdict keeps them. In a silence nothing ended; of seconds it is known what did.
+    /// As the verdict stores them. No event ended in a silence; for seconds the record has the
+    /// count.
     pub fn list(&self, bins: &[Bin]) -> Vec<Stall> {
         let stall = |span: &super::Span| {
             let within =
@@ -77,8 +78,8 @@ impl Stalls {
     }
 }
 
-/// The whole seconds of a scheduled load as they would have been at its mean level, without those
-/// in which nothing was asked for; others as they are.
+/// The whole seconds of a scheduled load, scaled to its mean level, without those in which nothing
+/// was asked for. Other loads stay as they are.
 fn levelled(run: &RunRecord, bins: Vec<Bin>) -> Vec<Bin> {
     let drive = run.head.drive.as_ref();
     let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {

@@ -22,7 +22,7 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     }
 }
 
-/// The kind of the database's error, where it is one.
+/// The kind of the database's error, if it is one.
 fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
     let run = error.downcast_ref::<RunError>();
     run.and_then(RunError::database_kind)
@@ -35,7 +35,7 @@ pub fn is_of_files(error: &anyhow::Error, ready: &Ready) -> bool {
     kind(error, ready).is_some_and(is_kind_of_files)
 }
 
-/// What is left of SQLite's errors where its statements and its tables are right: it cannot open
+/// SQLite's errors that remain if its statements and tables are right: it cannot open
 /// (`SQLITE_CANTOPEN`), read or write (`SQLITE_IOERR`, `SQLITE_READONLY`) a file, or extend it.
 fn is_kind_of_files(kind: ErrorKind) -> bool {
     use ErrorKind::{Full, Lost, Other, Refused};
@@ -47,10 +47,10 @@ pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     advice(ready.kind_behind(why)?, ready, workload)
 }
 
-/// Why a command that makes or drops tables stops before it does.
+/// Why a command that creates or drops tables stops before it starts.
 pub fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &str) -> anyhow::Error {
     let did = match command {
-        "prepare" => "made",
+        "prepare" => "created",
         _ => "dropped",
     };
     match clash {

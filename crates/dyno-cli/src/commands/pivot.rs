@@ -76,7 +76,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Tells of runs that are left out because nobody named their workload.
+/// Reports the runs that are left out because their workload is unknown.
 fn note_nameless(lines: &[RunLine]) {
     let nameless = lines.iter().filter(|line| line.workload.is_none());
     let numbers: Vec<String> = nameless.map(|line| line.id.to_string()).collect();

@@ -50,7 +50,7 @@ const fn also(aliases: &'static [&'static str], opt: Opt) -> Opt {
     Opt { aliases, ..opt }
 }
 
-/// One that means something when it is given again.
+/// An option that may be repeated.
 const fn repeated(
     group: &'static str,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! A time in which next to nothing ended.
+//! A time in which almost nothing ended.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Costs as results files hold them.
+//! Costs as stored in results files.
 
 use serde::Deserialize;
 

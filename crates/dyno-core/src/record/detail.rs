@@ -1,8 +1,8 @@
-//! What an event is as values, so that nobody has to read its words.
+//! The values of an event, so that nothing has to parse its text.
 
 use serde::{Deserialize, Serialize};
 
-/// What checks need of an event.
+/// The values of an event that checks need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventDetail {
@@ -21,7 +21,7 @@ pub struct EventDetail {
 }
 
 impl EventDetail {
-    /// Whether there is nothing to say beside the words.
+    /// Whether it has no value.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -42,7 +42,7 @@ impl EventDetail {
         }
     }
 
-    /// The event in words; `None` where there are no values to say.
+    /// The event as text; `None` if it has no values.
     pub fn words(&self) -> Option<String> {
         let setting = self.setting.as_ref().map(SettingChange::words);
         setting.or_else(|| Some(format!("kernel: {}", self.kernel_log.as_ref()?)))
@@ -54,7 +54,7 @@ impl EventDetail {
 pub struct SettingChange {
     /// As the server names it.
     pub name: String,
-    /// Its value before; `(hidden)` where it may hold a secret.
+    /// Its value before; `(hidden)` if it may contain a secret.
     pub from: String,
     /// Its value since.
     pub to: String,

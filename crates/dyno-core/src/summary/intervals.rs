@@ -13,27 +13,27 @@ pub struct IntervalSummary {
     pub at_s: f64,
     /// Its length.
     pub length_s: f64,
-    /// Sessions running at its end: those that work, wait or connect; `None` where an imported log
-    /// does not say.
+    /// Sessions running at its end (working, waiting or connecting); `None` if an imported log does
+    /// not say.
     pub sessions: Option<u32>,
-    /// What the sessions were doing at its end; `None` where it is not known.
+    /// What the sessions were doing at its end; `None` if unknown.
     #[serde(default)]
     pub states: Option<SessionStates>,
     /// Sums.
     pub counters: Counters,
-    /// The rates as another tool printed them, of which the counts are rounded; `None` where they
-    /// were counted.
+    /// The rates as another tool printed them, of which the counts are rounded; `None` if they were
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<PrintedRates>,
     /// Errors of all codes, whatever came of them.
     pub errors_seen: u64,
     /// The latency percentiles asked for (response times in an open loop).
     pub percentiles: Vec<Percentile>,
-    /// The longest latency; `None` where no event ended, or it is not known.
+    /// The longest latency; `None` if no event ended, or if unknown.
     pub max_ms: Option<f64>,
-    /// Open loop: due and not begun; `None` where it is not known.
+    /// Open loop: due but not begun; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Open loop: under way; `None` where it is not known.
+    /// Open loop: under way; `None` if unknown.
     pub concurrency: Option<u32>,
 }
 

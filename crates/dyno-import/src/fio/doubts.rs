@@ -58,14 +58,14 @@ impl Group<'_> {
         all
     }
 
-    /// Whether the clients' jobs make the sum that fio prints of all clients.
+    /// Whether the clients' jobs add up to the total that fio prints for all clients.
     fn clients(&self) -> Option<String> {
         let told = self.last.all_clients?;
         let jobs = self.last.jobs.iter();
         let made = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
         (made != told).then(|| {
             format!(
-                "the jobs of the clients made {made} I/Os, but fio says {told} of all clients: a \
+                "the clients' jobs made {made} I/Os, but fio says {told} for all clients: a \
                  client's job is missing or damaged"
             )
         })

@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a line behind a result can only be of another run.
+/// Whether a line after a result can only belong to another run.
 fn begins(bare: &str) -> bool {
     let own = bare
         .strip_prefix("Vuser ")

@@ -17,7 +17,7 @@ const SHORTER_S: f64 = 1.0;
 /// transactions.
 const COVERED: f64 = 0.75;
 
-/// The smallest share of the clients that rate and latency keep busy where none ever waits.
+/// The smallest share of clients that rate and latency must account for if no client ever waits.
 const BUSY_MIN: f64 = 0.75;
 
 /// What is told of lines of progress without a report.
@@ -29,7 +29,7 @@ pub(super) const ABORTED: &str =
 /// What is wrong with the output.
 pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     let mut said = output.said.clone();
-    // A few connections at the beginning of a run are no part of a transaction's time.
+    // A few connections at the beginning of a run are not part of a transaction's time.
     const SMALL: f64 = 0.99;
     if let (Some(whole_ms), Some(own_ms)) = (output.latency_ms, output.mean_ms())
         && own_ms < whole_ms * SMALL
@@ -102,7 +102,7 @@ fn busy(output: &Output, tps: f64) -> Option<String> {
     let (clients, printed_ms) = (output.clients?, output.latency_ms?);
     let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
     let mean_ms = printed_ms - lag_ms;
-    // Where no transaction was timed, the mean is computed with the time to connect.
+    // If no transaction was timed, the computed mean includes the time to connect.
     let with_connecting = output
         .tps_with_connecting
         .filter(|_| output.stddev_ms.is_none());

@@ -4,7 +4,7 @@ use super::output::{Output, Script};
 use crate::number;
 use crate::text::excerpt;
 
-/// Lines whose figure has a blank or a bracket behind it, if anything.
+/// Lines whose figure is followed by a blank, a bracket or nothing.
 const FIGURES: [&str; 15] = [
     "scaling factor",
     "number of clients",

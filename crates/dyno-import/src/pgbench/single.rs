@@ -37,7 +37,7 @@ pub(super) struct Single<'a> {
     end_us: u64,
     /// Whether it holds all transactions that the report counts.
     pub(super) is_whole: bool,
-    /// What the numbers of the transactions say is missing, where there is no report.
+    /// What is missing according to the transaction numbers, if there is no report.
     pub(super) missing: Option<String>,
 }
 
@@ -359,7 +359,7 @@ fn columns(
     said: &mut Vec<(Option<usize>, String)>,
 ) -> Columns {
     let most = all.iter().map(|one| one.columns()).max().unwrap_or(0);
-    // Only a schedule makes pgbench skip transactions.
+    // pgbench skips transactions only with a schedule.
     let throttled = throttled(output) || all.iter().any(|one| one.end == End::Skipped);
     let tried = output.tries.is_some_and(|tries| tries != 1) || output.retries.is_some();
     let columns = match most {
@@ -392,8 +392,8 @@ fn missing(all: &[&Transaction]) -> Option<String> {
     let numbered = last.into_values().fold(0, u64::saturating_add);
     ((all.len() as f64) < WHOLE * numbered as f64).then(|| {
         format!(
-            "the log of transactions holds {} of {numbered}, by their numbers: it is a sample, or \
-             a part of it is missing, and its rate is too low",
+            "the transaction log holds {} of {numbered} transactions by their numbers: it is \
+             sampled or incomplete, so its rate is too low",
             all.len()
         )
     })

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// What is further on in an INSERT, such as its rows, names nothing new.
+/// The bytes of an INSERT that are read: the rest, such as its rows, has no new names.
 const INSERT_BYTES_MAX: usize = 4_096;
-/// Nor does what is further on in another statement.
+/// The bytes of any other statement that are read.
 const BYTES_MAX: usize = 65_536;
 /// More names than of a few hundred tables with their columns tell of texts that are no names.
 const NAMES_MAX: usize = 8_192;

@@ -1,5 +1,4 @@
-//! Settings that statements give their own session: what the server's settings promise does not
-//! hold for it.
+//! Settings that statements change for their own session, which override the server's settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +6,14 @@ use dyno_core::settings::OF_SESSIONS;
 
 /// A statement that sets something is short.
 const BYTES_MAX: usize = 2_048;
-/// So many values of a setting are kept.
+/// The most values kept of a setting.
 const VALUES_MAX: usize = 8;
 
 /// Values by setting, both in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Settings(BTreeMap<&'static str, BTreeSet<String>>);
 
-/// Whether a statement begins as those that set something do. Cheap: it sees every statement.
+/// Whether a statement begins like one that sets something. Cheap, because it sees every statement.
 #[inline]
 pub(super) fn sets(sql: &[u8]) -> bool {
     let sql = sql.trim_ascii_start();
@@ -74,7 +73,7 @@ impl Settings {
     }
 }
 
-/// What came before a name in its statement.
+/// The part of a statement before a name.
 #[derive(Default)]
 struct Before {
     /// SET, PRAGMA or a call of set_config.
@@ -107,7 +106,7 @@ impl Before {
     }
 }
 
-/// The setting that a token names, perhaps with what qualifies it: `@@session.sql_log_bin`,
+/// The setting that a token names, with or without a qualifier: `@@session.sql_log_bin`,
 /// `main.synchronous`, `'synchronous_commit'`.
 fn known(token: &str) -> Option<&'static str> {
     let name = unquoted(token);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_set_something_are_told_from_others() {
+    fn statements_that_set_something_are_recognised() {
         for sql in [
             "SET x = 1",
             "  set local x to 1",

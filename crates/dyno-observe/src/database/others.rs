@@ -201,12 +201,12 @@ impl Others {
         if self.alike {
             let why = match self.several {
                 true => {
-                    "those with the run's own user and program cannot be told from its own: it \
-                     has several endpoints, which may be proxies of the same server"
+                    "those with the run's own user and program cannot be distinguished from its \
+                     own: it has several endpoints, which may be proxies of the same server"
                 }
                 false => {
-                    "those with the run's own user, address and program cannot be told from its \
-                     own: the server does not see the ports of this host"
+                    "those with the run's own user, address and program cannot be distinguished \
+                     from its own: the server does not see the ports of this host"
                 }
             };
             asking.sink.gap("server.other_sessions.alike", why);

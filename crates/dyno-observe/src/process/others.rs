@@ -9,12 +9,12 @@ use super::find::{processes, stat_of};
 use crate::helpers;
 use crate::host::ticks_per_s;
 
-/// Processes of this host that are the server or have to do with it, as far as that is known.
+/// Processes of this host that are known to be the server or related to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Near {
     /// The one process with the server's name and age, whose children are the server's too.
     pub server: Option<i32>,
-    /// What is at the other end of the observer's connection and is no server.
+    /// The process at the other end of the observer's connection, if it is not a server.
     pub proxy: Option<i32>,
     /// Servers and proxies of the run's other endpoints.
     pub further: Vec<i32>,

@@ -183,7 +183,7 @@ impl Used {
         }
     }
 
-    /// CPU time per second since the last time, but for that of processes that are known already.
+    /// CPU time per second since the last sample, without the processes known already.
     fn cores(&mut self, known: &Near) -> Option<f64> {
         let now = Clock.now();
         let seconds = now.saturating_sub(std::mem::replace(&mut self.at, now)) as f64 / 1e9;
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_of_other_endpoints_are_none_of_the_others() {
+    fn servers_of_other_endpoints_are_not_other_processes() {
         let mut server = busy();
         let pid = server.id().cast_signed();
         let mut rest = Rest::new(false, &[pid]);

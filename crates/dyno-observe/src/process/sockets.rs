@@ -196,7 +196,7 @@ fn port(word: &[u8]) -> Option<u16> {
     u16::from_str_radix(port, 16).ok()
 }
 
-/// The processes of this host that listen at these endpoints.
+/// The processes of this host that listen on these endpoints.
 pub(crate) fn listeners(endpoints: &[Endpoint]) -> Vec<i32> {
     let listener = |endpoint: &Endpoint| match endpoint {
         Endpoint::Tcp(host, port) => listener_of(host, *port),
@@ -208,7 +208,7 @@ pub(crate) fn listeners(endpoints: &[Endpoint]) -> Vec<i32> {
     found
 }
 
-/// The process of this host that listens where an endpoint is: a server or a proxy. Names other
+/// The process of this host that listens on an endpoint: a server or a proxy. Names other
 /// than `localhost` are not looked up.
 fn listener_of(host: &str, port: u16) -> Option<i32> {
     const LISTENS: &[u8] = b"0A";

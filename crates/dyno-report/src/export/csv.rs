@@ -201,7 +201,7 @@ fn fields(interval: &IntervalSummary, percents: &[f64], unknown: &[&str]) -> Vec
     fields
 }
 
-/// What is known, as text.
+/// A known value as text.
 fn text(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

@@ -114,7 +114,7 @@ pub struct RunLine {
     /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
     /// `None` where an imported log does not tell.
     pub started_unix_s: Option<f64>,
-    /// The workload, as typed; `None` where an imported log does not tell it.
+    /// The workload, as typed; `None` if an imported log does not name it.
     pub workload: Option<String>,
     /// The command, e.g. `run`.
     pub command: String,

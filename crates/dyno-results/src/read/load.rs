@@ -455,7 +455,7 @@ impl<'de> Visitor<'de> for Percentiles {
     }
 }
 
-/// A count, 0 where it is not known: its type leaves no choice, and `not_observed` says so.
+/// A count, or 0 if unknown: its type has no other value, and `not_observed` says so.
 fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(optional_count(row, index)?.unwrap_or_default())
 }

@@ -81,7 +81,7 @@ fn a_file_of_version_1_is_opened_read_and_written() {
 }
 
 #[test]
-fn events_of_older_files_get_values_where_their_words_have_one_reading() {
+fn older_events_get_values_if_their_text_is_unambiguous() {
     let folder = TempDir::new().unwrap();
     let path = old_file(folder.path());
     drop(Results::open_with(&path, PATIENCE, &MIGRATIONS[..12]).unwrap());
@@ -166,9 +166,9 @@ fn reading_brings_an_older_file_forward_too() {
     assert_eq!(version(&path), 2);
 }
 
-/// Stalls were not kept before version 12, and what was not known was 0.
+/// Before version 12, stalls were not stored, and unknown counts were 0.
 #[test]
-fn files_of_each_version_say_null_of_what_they_do_not_know() {
+fn unknown_values_of_each_version_become_null() {
     for version_before in 1..12 {
         let folder = TempDir::new().unwrap();
         let path = old_file(folder.path());

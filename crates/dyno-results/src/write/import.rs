@@ -91,7 +91,7 @@ impl Results {
     }
 }
 
-/// Puts NULL in place of the zeros of counters that the log does not hold.
+/// Replaces the zeros of counters that the log does not have with NULL.
 fn forget_unknown(
     connection: &rusqlite::Connection,
     id: i64,

@@ -348,10 +348,10 @@ impl Ready {
     }
 
     /// The tables that the script's `prepare` makes and its `cleanup` drops, as its
-    /// `tables_made()` lists them; `None` where it does not say.
+    /// `tables_made()` lists them; `None` if it does not list them.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of tables.
+    /// The error that it raised, or an answer that is not a list of tables.
     pub fn tables_made(&mut self) -> Result<Option<Vec<MadeTable>>> {
         let name = "tables_made";
         if !self.description.functions.iter().any(|own| own == name) {

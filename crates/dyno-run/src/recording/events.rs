@@ -42,7 +42,7 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     events
 }
 
-/// Whether the generator waited for a CPU in most of this time; `None` where that is not known.
+/// Whether the generator waited for a CPU in most of this time; `None` if unknown.
 fn starved(pauses: &Pauses, range: &TimeRange) -> Option<bool> {
     let waits = pauses.starved.as_ref()?.iter();
     let within = |wait: &TimeRange| {

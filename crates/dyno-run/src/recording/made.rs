@@ -1,5 +1,5 @@
-//! Which tables in the database have the names that a workload uses, and whether they are the
-//! workload's. Nothing of anybody else's is dropped or written into.
+//! Which tables in the database have the names that a workload uses, and whether they belong to the
+//! workload. Dyno never drops other tables or writes into them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,13 +19,13 @@ const AT_ONCE: usize = 1000;
 /// Why a command must not touch the tables that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clash {
-    /// These tables that `prepare` would make exist already, as the workload makes them.
+    /// `prepare` would create these tables, but the workload's tables exist already.
     Exist(Vec<String>),
-    /// A table, view or other object of one of these names is not the workload's: which, and why.
+    /// A table, view or other object with one of these names is not the workload's: which, and why.
     Foreign(String),
 }
 
-/// What has a name that the workload uses.
+/// An object with a name that the workload uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     is_table: bool,
@@ -50,7 +50,7 @@ pub fn clash(ready: &mut Ready, command: &str) -> Result<Option<Clash>> {
     Ok(judged(&made, &look(ready, &made)?, makes))
 }
 
-/// How the tables that a workload makes stand.
+/// The state of the tables that a workload creates.
 pub(super) enum Standing {
     /// None of them exists.
     Absent,
@@ -62,7 +62,7 @@ pub(super) enum Standing {
     Foreign(String),
 }
 
-/// Looks at the tables that the workload makes; `None` where the script does not say which.
+/// Looks up the tables that the workload creates; `None` if the script does not list them.
 pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
     let Some(made) = ready.tables_made()? else {
         return Ok(None);
@@ -71,7 +71,7 @@ pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
     if let Some(Clash::Foreign(why)) = judged(&made, &found, false) {
         return Ok(Some(Standing::Foreign(why)));
     }
-    // What is kept with the tables, unless there is nothing else.
+    // Tables that may exist already count only if there are no others.
     let all = made.iter().all(|own| own.may_exist);
     let needed = || made.iter().filter(|own| all || !own.may_exist);
     let there = needed().find(|own| found.contains_key(&own.name));
@@ -89,14 +89,14 @@ fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> O
         let Some(there) = found.get(&own.name) else {
             continue;
         };
-        // What is hidden by a new table, or drops nothing.
+        // A new table hides it, and creating one drops nothing.
         if makes && !there.is_here {
             continue;
         }
         let why = match there {
             Found {
                 is_table: false, ..
-            } => Some("it is no table".to_owned()),
+            } => Some("it is not a table".to_owned()),
             Found { is_here: false, .. } => {
                 Some("it is in another schema than new tables".to_owned())
             }
@@ -115,8 +115,8 @@ fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> O
     (makes && !exist.is_empty()).then_some(Clash::Exist(exist))
 }
 
-/// What has one of these names, by name. On PostgreSQL what a name means, and what is in the schema
-/// of new tables.
+/// The objects with one of these names. On PostgreSQL, those that the name resolves to and those in
+/// the schema of new tables.
 fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let Some(connector) = &ready.connector else {
@@ -135,7 +135,7 @@ fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
     Ok(found)
 }
 
-/// Enters a row: name, whether it is a table and here (both empty where the row does not say), and
+/// Enters a row: name, whether it is a table and here (both empty if the row does not say), and
 /// a column.
 fn take(found: &mut BTreeMap<String, Found>, row: Vec<Option<String>>) {
     let mut row = row.into_iter();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_workloads_own_tables_are_dropped_and_none_is_made_twice() {
+    fn only_own_tables_are_dropped_and_none_is_created_twice() {
         let list = [made("a1", false), made("a2", false), made("kept", true)];
         let of = |rows: &[[&str; 4]], makes| judged(&list, &found(rows), makes);
         let is_foreign = |clash| matches!(clash, Some(Clash::Foreign(_)));

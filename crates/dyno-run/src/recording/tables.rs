@@ -10,7 +10,7 @@ use dyno_load::SessionTotals;
 const SOURCE: &str = "the run's statements";
 /// Statements that name no table but use some.
 const CALLS: [&str; 2] = ["call", "exec"];
-/// What restricts the rows of a statement, or finds one by an index.
+/// Words that restrict the rows of a statement or find one by an index.
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
@@ -136,7 +136,7 @@ impl Seen {
             });
             facts.extend(used);
         }
-        // What views and functions ask is not looked at.
+        // The queries inside views and functions are not examined.
         let restrict = RESTRICTING.iter().any(|word| mentioned.word(word));
         if named > 0 && mentioned.word("from") && mentioned.follow.is_empty() && !restrict {
             facts.push(fact(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_restrict_no_rows_are_told() {
+    fn statements_that_restrict_no_rows_are_found() {
         let seen = told(&[
             ("db.tables.read", "1"),
             ("db.table[doc].sha256", "ab"),

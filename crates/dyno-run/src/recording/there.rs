@@ -29,7 +29,7 @@ pub enum TablesThere {
     Unknown,
     /// Tables of different sizes, or only some of them: why they do not fit.
     Misfit(String),
-    /// A table of one of the workload's names that is somebody else's: which, and why.
+    /// A table with one of the workload's names that is not the workload's: which, and why.
     Foreign(String),
 }
 

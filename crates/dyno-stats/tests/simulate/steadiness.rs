@@ -205,10 +205,10 @@ fn recurring() -> Vec<Case> {
     cases
 }
 
-/// What is no level: its length, what becomes of the rate, by the share of the time that is over.
+/// A series that is not level: its name, its length, and the rate by the share of time elapsed.
 type Course = (&'static str, usize, fn(f64) -> f64);
 
-/// A rate that falls or rises all the time, evenly or not.
+/// Rates that fall or rise throughout, evenly or not.
 fn trending() -> impl Iterator<Item = Case> {
     let grows: Course = ("a table that grows, to an eighth", 20, |at| {
         1.0 / (1.0 + 63.0 * at).sqrt()
@@ -258,7 +258,7 @@ fn course(source: &mut Source, of: Course, phi: f64, noise: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Rates that fall far and come back, or do not, and quiet ones.
+/// Rates that fall far, with and without a recovery, and quiet rates.
 fn falling() -> Vec<Case> {
     let mut cases = Vec::new();
     let middle: Course = ("a hundredth for 5 of 12 s", 12, |at| {
@@ -299,8 +299,8 @@ fn falling() -> Vec<Case> {
     cases
 }
 
-/// Levels with a long tail: innovations by Student's t of three degrees of freedom. A step that
-/// lasts is what such a tail makes with a coefficient of 0.8.
+/// Levels with a long tail: innovations from Student's t with three degrees of freedom. With a
+/// coefficient of 0.8 such a tail produces lasting steps.
 fn uneven() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi) in [

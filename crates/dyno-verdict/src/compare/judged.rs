@@ -79,7 +79,7 @@ fn environments(comparison: &Comparison) -> Made {
     };
     if !unknown.is_empty() {
         evidence = format!(
-            "The logs of {} do not name their workload, so that it may be another one. {evidence}",
+            "The logs of {} do not name their workload, so their workloads may differ. {evidence}",
             text::few(unknown, 3)
         );
     }

@@ -15,9 +15,9 @@ pub(super) const KEYS: Check = Check {
     name: "key-distribution",
     title: "The distribution of keys and its hot set, as planned, and whether statements differ",
     rule: "Doubt if the data is claimed to be on disk and the part of it that gets {0} % of the \
-           draws fits in the server's cache, where misses are not known; or if of {1} statements \
-           or more that were looked at no more than {2} differ, and each reads {3} rows at most \
-           as the server counts, so that it is always the same rows.",
+           draws fits in the server's cache, if misses are not known; or if at most {2} of {1} or \
+           more examined statements differ and each reads at most {3} rows by the server's \
+           count, so that they are always the same rows.",
     thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS],
     make: keys,
 };
@@ -49,7 +49,7 @@ const HOT: Threshold = Threshold {
     why: "with nine of ten reads from the cache it is the cache that is measured",
 };
 
-/// Of rows that a statement reads so many are counted at least, as late as a sample may be.
+/// The smallest count per row read, given how late a sample may be.
 const SEEN: f64 = 0.5;
 
 /// Rows that MySQL and MariaDB read by indexes, of tables of any engine.
@@ -62,7 +62,7 @@ const HANDLER_READS: [&str; 6] = [
     "db.status.handler_read_rnd",
 ];
 
-/// With those of scans of tables that the server does not make itself.
+/// Includes rows from scans, except scans of tables that the server creates itself.
 fn handler_reads(view: &View) -> Option<f64> {
     let scanned = view.mean("db.status.handler_read_rnd_next").unwrap_or(0.0);
     let scanned = scanned * statistics::of_lasting_tables(view);
@@ -156,8 +156,8 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
     let rows = rows? / (per_s * part);
     let each = totals.rows as f64 / statements as f64;
     let touched = crate::errors::untouched(view).is_none();
-    // Rows that are made are looked up by nobody, nor are those of `SELECT now()`. Of counts within
-    // the engine, full-text searches and sequences nobody counts the rows.
+    // Generated rows, such as those of `SELECT now()`, are not looked up. Nothing counts the rows
+    // of counts within the engine, full-text searches and sequences.
     let finds = (SEEN..=ROWS.value).contains(&rows);
     let lookups = finds && each <= ROWS.value;
     if !touched || !lookups {

@@ -18,10 +18,10 @@ pub(super) const STATISTICS: Check = Check {
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
            while a table that the run used has no index or is not analysed, or {1} rows and {2} \
            times as many as they return or change. Tables without an index, those not analysed \
-           and those without a primary key are reported in any case. Samples of a table, ranges \
-           of `ctid` and tables that the server makes itself are no whole tables. No doubt if \
-           statements restrict no rows, as by WHERE, ON or LIMIT. SQLite does not count what it \
-           scans.",
+           and those without a primary key are always reported. Samples of a table, ranges of \
+           `ctid` and tables that the server creates itself do not count as whole tables. No \
+           doubt if no statement restricts its rows, for example by WHERE, ON or LIMIT. SQLite \
+           does not count what it scans.",
     thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
 };
@@ -48,9 +48,9 @@ const FOUND: Threshold = Threshold {
 
 const RND_NEXT: &str = "db.status.handler_read_rnd_next";
 const SEQ_TUPLES: &str = "db.tables.seq_tuples";
-/// Whether a statement says which rows it wants, as by WHERE.
+/// Whether any statement restricts its rows, for example by WHERE.
 const RESTRICT: &str = "client.statements.restrict";
-/// So many samples are taken together.
+/// Samples per window.
 const TOGETHER: usize = 3;
 
 fn statistics(view: &View) -> Made {
@@ -136,7 +136,8 @@ fn scanned(view: &View) -> Option<f64> {
         false => (RND_NEXT, of_lasting_tables(view)),
     };
     let spans = view.spans(series)?;
-    // The count of the tables' rows before the run may be told late, in the first sample.
+    // The first sample may include the count of the tables' rows before the run, which arrives
+    // late.
     let spans = match spans.as_slice() {
         [_, later @ ..] if !later.is_empty() => later,
         all => all,
@@ -145,8 +146,8 @@ fn scanned(view: &View) -> Option<f64> {
         let sum = |of: fn(&Span) -> f64| spans.iter().map(of).sum::<f64>();
         sum(|span| span.counted) / sum(|span| span.statements)
     };
-    // PostgreSQL's sessions tell late what they did, by up to a second: several samples together
-    // hold what belongs together.
+    // PostgreSQL sessions report their counts up to a second late, so that statements and their
+    // rows may fall into different samples. A window of several samples has both.
     let each: Vec<f64> = spans
         .windows(TOGETHER.min(spans.len()).max(1))
         .map(each)
@@ -159,7 +160,7 @@ fn scanned(view: &View) -> Option<f64> {
 }
 
 /// The share of PostgreSQL's scanned rows that scans of whole tables can have read. TABLESAMPLE and
-/// ranges of `ctid` read rows in the same way, but are no scans of a table.
+/// ranges of `ctid` read rows in the same way, but do not count as scans of a table.
 fn of_whole_tables(view: &View) -> f64 {
     let (Some(rows), Some(scans)) = (view.mean(SEQ_TUPLES), view.mean("db.tables.seq_scans"))
     else {
@@ -181,8 +182,8 @@ fn of_whole_tables(view: &View) -> f64 {
     }
 }
 
-/// The share of MySQL's and MariaDB's scanned rows that are not those of tables that the server
-/// makes itself, for a statement or an observer: it reads them about once.
+/// The share of MySQL's and MariaDB's scanned rows that are not in tables that the server creates
+/// itself for a statement or an observer. The server reads those rows about once.
 pub(super) fn of_lasting_tables(view: &View) -> f64 {
     let rows = view.mean(RND_NEXT).unwrap_or(0.0);
     let (made, observers) = match view.mean("db.status.handler_tmp_write") {

@@ -376,7 +376,7 @@ fn always_the_same_rows_are_told() {
         looked(run, "5000", "12");
         series(run, "db.status.handler_read_rnd_next", &[9e6; 30]);
     });
-    // They look nothing up, whatever else is known.
+    // Other counters do not matter: these statements look nothing up.
     let reads = ["first", "key", "last", "next", "prev", "rnd", "rnd_next"];
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
@@ -389,7 +389,7 @@ fn always_the_same_rows_are_told() {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);
     });
-    // Nor do rows of a table that the server makes tell where they came from.
+    // Rows of a table that the server creates do not show where they came from.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);

@@ -48,7 +48,7 @@ const BLOCKS_EACH: f64 = 8.0;
 /// back: so much of what they did may be missing.
 const LATE_S: f64 = 2.0;
 
-/// The mean without the first moments, which may hold what observers read before the load.
+/// The mean without the first samples, which may include what observers read before the load.
 fn settled(view: &View, name: &str) -> Option<f64> {
     let points = view.points(name).into_iter();
     let within = points.filter(|(at_s, _)| *at_s > LATE_S && *at_s <= view.length_s);

@@ -367,9 +367,9 @@ fn arrivals(view: &View) -> Made {
     }
 }
 
-/// Arrivals of each bin but the first: what ended, and how much more was waiting or under way at
-/// its end than at its beginning; nothing where that is not known. Bins of unusual length are left
-/// out, for a count must mean the same everywhere.
+/// Arrivals in each bin but the first: the events that ended, plus the growth of waiting events and
+/// events under way; none if unknown. Bins of unusual length are left out, so that counts are
+/// comparable.
 fn arrivals_per_bin(view: &View) -> Option<Vec<u64>> {
     let lengths: Vec<f64> = view.bins.iter().map(|bin| bin.length_s).collect();
     let usual = dyno_stats::median(&lengths).unwrap_or(1.0);

@@ -493,7 +493,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     waits[12..14].fill(0.8);
     assert!(found(Some(&waits), None, STARVED));
     assert!(!found(None, None, "had no CPU or because it was stopped"));
-    // What the generator saw of itself needs no observer.
+    // What the generator recorded about itself needs no observer.
     assert!(found(None, Some(true), STARVED));
     assert!(!found(None, Some(false), STOPPED));
 }

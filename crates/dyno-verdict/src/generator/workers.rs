@@ -355,8 +355,8 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
     Some((causes, said, try_this))
 }
 
-/// Whether the generator waited for a CPU in most of these times: as it saw itself, which needs no
-/// observer; else as its workers were observed. `None` where neither is known.
+/// Whether the generator waited for a CPU in most of these times: by its own record, which needs no
+/// observer, or by the observation of its workers. `None` if neither is known.
 fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> {
     let own: Option<Vec<f64>> = times
         .iter()

@@ -128,7 +128,7 @@ const NOT_EXPLAINED: &[Case] = {
             ("stalls", &[LockWaits]),
         ),
         (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
-        // A generator that was stopped, or has too few workers, is no fault of its neighbours.
+        // Neighbours are not to blame for a generator that was stopped or has too few workers.
         (("other-processes", Doubt, &[]), ("client-cpu", &[Frozen])),
         (
             ("other-processes", Doubt, &[]),

@@ -159,7 +159,7 @@ impl Promise {
         }
     }
 
-    /// What sessions set for themselves counts as a setting of the server does.
+    /// A value that sessions set for themselves counts like a setting of the server.
     fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
         for (name, value) in view.set_by_sessions() {
             let rows = settings::ROWS.iter().filter(|row| row.name == name);

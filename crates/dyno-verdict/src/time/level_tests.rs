@@ -1,4 +1,4 @@
-//! What is no level, and what is one: trends, falls and spells, and quiet short runs.
+//! Runs with and without a level rate: trends, falls, spells, and quiet short runs.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
 
@@ -8,7 +8,7 @@ use crate::samples::noisy;
 use crate::tests::made;
 
 #[test]
-fn a_table_that_grows_drifts_and_its_beginning_is_part_of_that() {
+fn a_growing_table_drifts_from_its_beginning_on() {
     let noise = noisy(20, 1.0, 0.1, 8);
     let rates: Vec<f64> = (0..20)
         .map(|s| 3593.0 / (1.0 + 3.3 * s as f64).sqrt() * noise[s])
@@ -18,7 +18,7 @@ fn a_table_that_grows_drifts_and_its_beginning_is_part_of_that() {
         assert!(found.evidence.contains(part), "{part}: {}", found.evidence);
     }
     check(&rated(&rates), "warm-up", NotChecked);
-    // What ends with the beginning is one.
+    // `warm-up` reports a low rate that ends with the beginning.
     let mut rates = noisy(30, 1000.0, 0.04, 5);
     rates[..3].fill(200.0);
     check(&rated(&rates), "warm-up", Doubt);
@@ -27,7 +27,7 @@ fn a_table_that_grows_drifts_and_its_beginning_is_part_of_that() {
 }
 
 #[test]
-fn a_fall_to_next_to_nothing_is_a_doubt_and_never_more_than_all() {
+fn a_collapse_is_a_doubt_and_at_most_100_percent() {
     // To the end, at a level at which nothing is a stall, and there and back.
     for level in [1000.0, 10.0] {
         for (from, to) in [(7, 12), (4, 9)] {
@@ -45,7 +45,7 @@ fn a_fall_to_next_to_nothing_is_a_doubt_and_never_more_than_all() {
 }
 
 #[test]
-fn low_spells_that_take_much_are_not_steady() {
+fn costly_low_spells_are_not_steady() {
     let mut rates = noisy(120, 1000.0, 0.05, 5);
     for second in (0..120).filter(|second| second % 40 > 34) {
         rates[second] *= 0.4;
@@ -55,7 +55,7 @@ fn low_spells_that_take_much_are_not_steady() {
     assert!(found.evidence.starts_with(part), "{}", found.evidence);
     let part = "3 times, for 15 s together, which takes 7";
     assert!(found.evidence.contains(part), "{}", found.evidence);
-    // A second or two of many are what any host has.
+    // Any host has one or two low seconds.
     let mut rates = noisy(60, 1000.0, 0.05, 5);
     rates[20..22].fill(500.0);
     let found = made(&rated(&rates), &Context::default(), "steady-state");

@@ -200,7 +200,7 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
     .with("slow events", split.share * 100.0, "percent")
 }
 
-/// Whether a cgroup's quota was used up so often that it makes that many events slow: those under
+/// Whether a cgroup used up its quota often enough to explain that many slow events: those under
 /// way wait for the next period. A few throttled periods are not enough.
 fn throttled(view: &View, split: &Split) -> bool {
     const PART: f64 = 0.5;

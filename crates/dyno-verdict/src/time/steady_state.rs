@@ -25,9 +25,9 @@ pub(super) const WARM_UP: Check = Check {
     rule: "Doubt if sessions still started within the measurement, or if the rate of its first \
            3, 6, 12, … seconds, up to a fifth of it, differs from the rest by {0} % or more with \
            {1} % confidence, whatever the rate's autocorrelation, or if it steps within that \
-           fifth by {3} % or more; of a rate that steps later on, what lies before the step. Not \
-           checked where `steady-state` tells of a drift that goes on behind that fifth. \
-           Needs {2} whole seconds, stalled ones not counted.",
+           fifth by {3} % or more. If the rate steps later on, only the part before the step \
+           is examined. Not checked if `steady-state` reports a drift that continues after \
+           that fifth. Needs {2} whole seconds; stalled seconds do not count.",
     thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
 };
@@ -36,21 +36,21 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, \
-           lies within {9} % either way, which one of 20 runs with such a drift does. Doubt if the \
-           99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's \
-           tau of {5}, be it even, mostly at first or mostly towards the end, unless `warm-up` \
-           tells of its beginning; if the level steps by {0} % or more at some second, with {8} % \
-           confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
-           {0} % or more; if dips that recur, or low spells of 3 s or more together, a third or \
-           more below the level, take {7} % of the throughput or more; or if the latency of an \
-           open loop that is no overload drifts by {2} %. Drifts and steps are those of the \
-           rate's logarithm, in which what lies below 5 % of the level counts as that. Not checked \
-           if nothing of this is found in a run that stood still for {6} % of the time, which \
-           `stalls` tells. Else not checked, with the length that would do. Needs {3} whole \
-           seconds, or {10} intervals of 5 s or longer; 30 for dips, {4} for \
-           several changes, 600 for swings. Also doubt if an imported log itself says that its \
-           load or rate was not steady.",
+    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, is \
+           within {9} % either way; one of 20 runs with such a drift passes. Doubt if the drift \
+           is {1} % or more and its 99 % interval excludes 0, or if it is {0} % or more with a \
+           Kendall's tau of {5}, whether it is even, mostly at first or mostly towards the end, \
+           unless `warm-up` reports it; if the level steps by {0} % or more at some second, with \
+           {8} % confidence, unless `warm-up` reports it; if the level changes several times or \
+           swings slowly by {0} % or more; if recurring dips, or low spells of 3 s or more \
+           together, a third or more below the level, cost {7} % of the throughput or more; or \
+           if the latency of an open loop that is not overloaded drifts by {2} %. Drifts and \
+           steps are computed on the logarithm of the rate, with values below 5 % of the level \
+           raised to 5 %. Not checked if none of this is found in a run that was stalled for \
+           {6} % of the time (see `stalls`). In all other cases not checked; the finding then \
+           gives the length that would be enough. Needs {3} whole seconds, or {10} intervals of \
+           5 s or longer; 30 for dips, {4} for several changes, 600 for swings. Also doubt if an \
+           imported log itself says that its load or rate was not steady.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -90,7 +90,8 @@ const LONG_BINS: Threshold = Threshold {
     name: "intervals of 5 s or longer",
     value: 6.0,
     unit: "count",
-    why: "means of so many seconds are even; of fewer a step does not leave three on each side",
+    why: "means over that many seconds are smooth; with fewer means, a step does not leave three \
+          on each side",
 };
 const LONG_S: f64 = 5.0;
 const DRIFT: Threshold = Threshold {
@@ -143,8 +144,8 @@ const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",
     value: 0.8,
     unit: "ratio",
-    why: "nine of ten pairs of seconds are in the drift's order, which a dozen seconds without one \
-          reach in one of a thousand runs",
+    why: "nine of ten pairs of seconds follow the drift; without a drift, a dozen seconds reach \
+          this in one of a thousand runs",
 };
 
 fn warm_up(view: &View) -> Made {
@@ -191,8 +192,8 @@ fn warm_up(view: &View) -> Made {
     let passes = made.outcome == Outcome::Pass;
     if differs && step.is_none() && ((passes && trend::drifts(rates)) || trend::drifts_on(rates)) {
         return Made::not_checked(
-            "The rate drifts on behind its beginning, as `steady-state` tells: the beginning is a \
-             part of that.",
+            "The rate keeps drifting after its beginning (see `steady-state`), so the beginning \
+             is part of that drift.",
         );
     }
     if made.outcome == Outcome::Doubt && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
@@ -457,13 +458,13 @@ fn still(view: &View) -> Option<String> {
     })
 }
 
-/// Whether the rate drifts, and not merely in its beginning, of which `warm-up` tells.
+/// Whether the rate drifts beyond its beginning, which `warm-up` checks.
 fn drifts(view: &View, rate: &Trend) -> bool {
     let on = || trend::drifts_on(&without_stalls(view, &view.rates()));
     rate.drifts(SMALL_DRIFT.value, DRIFT.value) && (warm_up(view).outcome != Outcome::Doubt || on())
 }
 
-/// What speaks against a steady state.
+/// The evidence against a steady state.
 fn unsteady(
     view: &View,
     rate: &Trend,

@@ -42,7 +42,7 @@ pub fn installed() -> Vec<Row> {
         folder.path().display()
     );
     let mut cases = usual();
-    // Too few commits, or syncs that nobody counts: only the statement tells.
+    // Too few commits, or syncs that are not counted: only the statement shows it.
     let rare = "sessions with `set_config('synchronous_commit', 'off', …)`, 100 commits per second";
     cases.push(
         Case::new(rare, Process, Left::NotAll)

@@ -44,6 +44,6 @@ fn prove(base: &Path) -> Vec<Row> {
         "postgres" => postgres::of(base),
         "mariadb" => mysql::of(Kind::Mariadb, base),
         "mysql" => mysql::of(Kind::Mysql, base),
-        _ => panic!("{name} names no kind of server"),
+        _ => panic!("{name} does not name a kind of server"),
     }
 }

@@ -1,4 +1,4 @@
-//! Where the runs of the verdict's campaign run: a server of their own, several, or a file.
+//! The test beds of the verdict's campaign: one server, several servers, or a file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::case::On;
 pub const DATABASE: &str = "verdict";
 /// How long a command that is no run may take.
 const LIMIT: Duration = Duration::from_secs(180);
-/// What the delays of a slow link follow from.
+/// The seed of a slow link's delays.
 const SLOW_LINK: u64 = 7;
 
 /// Arguments of a node of Galera that talks to others at this port, the first, or one that joins.
@@ -151,7 +151,7 @@ impl Bed {
         self.url_of(&ports.collect::<Vec<_>>())
     }
 
-    /// The URLs of the databases that are to hold the data.
+    /// The URLs of the databases to load with data.
     pub fn urls(&self) -> Vec<String> {
         let second = self.second.iter().filter(|_| self.on != On::Galera);
         match &self.server {
@@ -177,7 +177,7 @@ impl Bed {
         format!("{scheme}://{user}@{hosts}/{DATABASE}?sslmode=disable")
     }
 
-    /// Where its files are.
+    /// The folder of its files.
     pub fn folder(&self) -> &Path {
         self.files.path()
     }

@@ -15,7 +15,7 @@ pub struct Case {
     pub server: &'static [&'static str],
     /// What is prepared before, as after `dyno prepare`; nothing if empty.
     pub prepare: &'static str,
-    /// It is dumped after that and restored into an empty database of a server that starts anew.
+    /// It is then dumped and restored into an empty database, and the server is restarted.
     pub restored: bool,
     /// Statements of the administrator after that.
     pub before: &'static [&'static str],
@@ -39,7 +39,7 @@ pub enum On {
     Two(Kind),
     /// A server with two endpoints: the second is a slow link to it.
     Throttled(Kind),
-    /// MariaDB with Galera: two nodes, of which the first is loaded.
+    /// MariaDB with Galera: two nodes; the load goes to the first.
     Galera,
     /// A file of SQLite's in the case's folder.
     Sqlite,

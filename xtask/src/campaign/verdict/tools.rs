@@ -1,4 +1,4 @@
-//! Programs that work on a server or its disk: those that dump and restore, and one that writes.
+//! Programs that work on a server or its disk: dump, restore and write.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::servers::{Kind, Server, programs};
 
 use super::bed::{Bed, DATABASE};
 
-/// Dumps the database, restores it into an empty one, and starts the server anew.
+/// Dumps the database, restores it into an empty one, and restarts the server.
 ///
 /// # Errors
 /// A tool is not installed, or fails.
@@ -29,8 +29,8 @@ pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
     server.start_again()
 }
 
-/// Makes a backup of the running server and forgets it: a dump that locks the tables, or a copy of
-/// PostgreSQL's files at the pace of a disk that others need, too.
+/// Backs up the running server and discards the backup: a dump that locks the tables, or a copy of
+/// PostgreSQL's files at a limited rate, because others use the disk, too.
 ///
 /// # Errors
 /// The tool is not installed, or fails.
@@ -89,7 +89,7 @@ fn program(name: &str, server: &Server) -> Result<Command> {
     let socket = server.socket();
     match server.kind() {
         Kind::Postgres => {
-            let folder = socket.parent().context("a socket in no folder")?;
+            let folder = socket.parent().context("the socket has no folder")?;
             command.arg("-h").arg(folder);
             command.args(["-U", "postgres", "-p", &server.port().to_string()]);
         }

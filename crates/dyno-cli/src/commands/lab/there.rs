@@ -85,8 +85,8 @@ fn foreign(found: &[TablesThere]) -> Option<&str> {
     })
 }
 
-/// Changes the settings of each cell and puts them back, where tables are going to be loaded: what
-/// the server refuses, it refuses before that.
+/// Changes the settings of each cell and restores them if tables will be loaded, so that a setting
+/// that the server refuses stops the lab before the load.
 fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
     let mut tried = BTreeSet::new();
     for cell in &lab.trials.cells {

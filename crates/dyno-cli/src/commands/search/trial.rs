@@ -239,8 +239,8 @@ fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     )
 }
 
-/// Whether a check holds the load generator at fault, waived or not. One that was starved of CPU
-/// was the limit, also where its neighbours explain that.
+/// Whether a check blames the load generator, waived or not. A generator starved of CPU was the
+/// limit even if its neighbours explain the starvation.
 fn is_clients(finding: &Finding) -> bool {
     let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
     bound.is_some_and(|(_, from)| finding.outcome >= *from || is_starved(finding))

@@ -46,7 +46,7 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
     (args, warnings)
 }
 
-/// Refuses values of old names that are no numbers, by the name that was typed.
+/// Refuses values of old options that are not numbers, by the name that was typed.
 ///
 /// # Errors
 /// In sysbench's words.
@@ -64,11 +64,11 @@ pub fn refuse(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Options that are taken for the sake of old command lines and change nothing.
+/// Options that old command lines may contain and that have no effect.
 const WITHOUT_EFFECT: [(&str, &str); 4] = [
     (
         "thread-stack-size",
-        "sessions are coroutines, whose stacks grow as they need",
+        "sessions are coroutines, whose stacks grow on demand",
     ),
     ("db-debug", "no such statistics are kept"),
     ("mysql-debug", "there is no client library to trace"),
@@ -78,7 +78,7 @@ const WITHOUT_EFFECT: [(&str, &str); 4] = [
     ),
 ];
 
-/// Warns on standard error of options that were given and change nothing.
+/// Warns on standard error about options that were given but have no effect.
 pub fn warn_of_options_without_effect(parsed: &Parsed) {
     for (name, why) in WITHOUT_EFFECT {
         let off = matches!(parsed.value(name), Some("off" | "false" | "0"));

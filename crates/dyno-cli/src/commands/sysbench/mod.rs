@@ -52,7 +52,7 @@ pub fn main(args: Vec<String>) -> Result<u8> {
     }
 }
 
-/// What sysbench prints on standard output without `FATAL: ` before it.
+/// Errors that sysbench prints on standard output, without the prefix `FATAL: `.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct BareError(String);
@@ -63,8 +63,8 @@ impl BareError {
     }
 }
 
-/// What is wrong with the command line itself. sysbench prints such errors on standard error,
-/// without `FATAL: ` before them.
+/// An invalid command line. sysbench prints such errors on standard error, without the prefix
+/// `FATAL: `.
 #[derive(Debug)]
 struct CommandLineError(String);
 

@@ -1,5 +1,4 @@
-//! Values of options of the tests that sysbench refuses, in sysbench's words, which programs look
-//! for.
+//! Test option values that sysbench refuses, in sysbench's words, because programs match them.
 
 use anyhow::{Result, anyhow};
 use dyno_core::units;
@@ -12,11 +11,11 @@ use super::CommandLineError;
 enum Bad {
     /// A number below this one.
     Below(f64),
-    /// The same of one that sysbench shows with six decimals.
+    /// The same for a number that sysbench shows with six decimals.
     Fraction(f64),
-    /// A size below this one; what cannot be read counts as 0.
+    /// A size below this one; an unreadable size counts as 0.
     Size(u64),
-    /// A size that is no power of two from 8 on.
+    /// A size that is not a power of two of at least 8.
     Block,
     /// Another word.
     Word(&'static [&'static str]),
@@ -125,8 +124,8 @@ const REFUSED: [Refusal; 16] = [
     ),
 ];
 
-/// Refuses what sysbench refuses of a test's options, as they were given. What it does not refuse
-/// and Dyno cannot use is refused later.
+/// Refuses the values of a test's options that sysbench refuses, as they were given. Values that
+/// only Dyno cannot use are refused later.
 ///
 /// # Errors
 /// A value in sysbench's words.
@@ -155,7 +154,7 @@ pub fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> R
     Ok(())
 }
 
-/// How sysbench shows a value that it refuses; `None` if it takes it.
+/// How sysbench shows a value that it refuses; `None` if it accepts the value.
 fn refused(bad: Bad, value: &str) -> Option<String> {
     let shown = || Some(value.to_owned());
     match bad {

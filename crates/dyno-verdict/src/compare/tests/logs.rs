@@ -43,7 +43,7 @@ fn what_logs_tell_of_keys_is_a_difference() {
 }
 
 #[test]
-fn two_workloads_that_nobody_named_are_not_the_same() {
+fn two_unnamed_workloads_are_not_the_same() {
     let nameless = |name: &str, seed: u64| {
         let mut run = samples::closed(
             &samples::noisy(30, 1000.0, 0.03, seed),

@@ -1,4 +1,4 @@
-//! Scans of whole tables, and rows that are read like those of a scan.
+//! Scans of whole tables, and other reads that count rows like a scan.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
@@ -8,7 +8,7 @@ use crate::samples::{self, drop_series, fact, series};
 use crate::tests::{expect, made, summary};
 
 #[test]
-fn whole_tables_that_are_scanned_are_told() {
+fn scans_of_whole_tables_are_reported() {
     let table = |indexes: &'static str, analysed: &'static str, rows: f64| {
         move |run: &mut RunRecord| {
             for (what, value) in [
@@ -42,14 +42,14 @@ fn whole_tables_that_are_scanned_are_told() {
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
     let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
     assert_eq!(history.evidence, told);
-    // No index can lack where no statement says which rows it wants.
+    // No index is missing if no statement restricts its rows.
     let meant = expect("statistics", Pass, |run| {
         table("0", "0 of 1", 9e8)(run);
         fact(run, "client.statements.restrict", "no");
     });
     let told = ", and no statement restricts the rows that it reads. Without any index: t; not";
     assert!(meant.evidence.contains(told), "{}", meant.evidence);
-    // The server made the table itself that was scanned.
+    // The server created the scanned table itself.
     for counter in ["handler_tmp_write", "handler_write"] {
         expect("statistics", Pass, |run| {
             table("0", "1 of 1", 9e8)(run);
@@ -103,7 +103,7 @@ fn samples_of_a_table_are_no_scans_of_it() {
     let sampled = scanned(0.0, 2_000.0, &steady);
     assert_eq!(sampled.outcome, Pass, "{}", sampled.evidence);
     assert!(sampled.evidence.contains("scanned 0 rows"));
-    // Some scans beside them explain some of the rows.
+    // A few scans explain some of the rows.
     let some = scanned(100.0, 2_000.0, &steady);
     assert!(
         some.evidence.contains("scanned 11.1 rows"),
@@ -112,7 +112,7 @@ fn samples_of_a_table_are_no_scans_of_it() {
     );
     // The server knows no rows of a table that was restored.
     assert_eq!(scanned(18_000.0, 0.0, &steady).outcome, Doubt);
-    // Sessions tell late what they did: no sample alone holds what it should.
+    // Sessions report late, so no single sample has its own counts.
     let late = [(2.0, 1e7), (4.0, 3.2e7), (6.0, 2.2e7), (9.0, 1.4e7)];
     let late = scanned(18_000.0, 2_000.0, &late);
     assert!(

@@ -106,7 +106,7 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     found
 }
 
-/// Tables that keep their rows otherwise at the end than before the load.
+/// Tables whose storage at the end differs from that before the load.
 fn moved(view: &View, own: &[TableGroup]) -> Vec<(Class, String)> {
     let is_own = |name: &str| {
         own.iter()

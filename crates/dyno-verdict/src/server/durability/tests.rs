@@ -33,7 +33,7 @@ fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
 }
 
 #[test]
-fn what_sessions_set_for_themselves_is_what_their_commits_promise() {
+fn settings_of_sessions_decide_the_class_of_their_commits() {
     for (name, values, outcome, words) in [
         (
             "synchronous_commit",
@@ -78,7 +78,7 @@ fn what_sessions_set_for_themselves_is_what_their_commits_promise() {
 }
 
 #[test]
-fn tables_that_lose_their_log_in_mid_run_promise_nothing() {
+fn tables_that_become_unlogged_in_mid_run_are_not_durable() {
     for (name, now, outcome) in [
         ("sbtest1", "unlogged", Doubt),
         ("sbtest1", "MEMORY", Doubt),

@@ -17,7 +17,7 @@ fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
 }
 
 #[test]
-fn what_sessions_log_of_themselves_counts() {
+fn logging_that_sessions_turn_on_counts() {
     let of = |server: (&str, &str), (name, value): (&str, &str)| {
         let mut run = samples::good();
         setting(&mut run, server.0, server.1);

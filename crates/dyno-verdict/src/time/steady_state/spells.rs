@@ -8,15 +8,15 @@ use crate::text;
 use crate::time::causes::{self, Explained};
 use crate::view::View;
 
-/// The low spells of the rate that take so much that they matter. Stalls are none, nor is what
-/// `warm-up` tells.
+/// The low spells that cost enough throughput to matter, without stalls and without the beginning
+/// that `warm-up` reports.
 pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
     let found = dyno_stats::dips::spells(&without_stalls(view, rates))?;
     let matters = found.lost * 100.0 >= DIPPED.value;
     (matters && super::warm_up(view).outcome != Outcome::Doubt).then_some(found)
 }
 
-/// What they are, in words.
+/// The spells as text.
 pub(super) fn told(view: &View, spells: &Spells) -> String {
     format!(
         "it falls by {} % {} time{}, for {} {}, which takes {} % of the throughput",

@@ -9,13 +9,13 @@ use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, told};
 use crate::text;
 use crate::view::View;
 
-/// How a series goes, in percent from its first value to its last.
+/// The trend of a series, in percent from its first value to its last.
 pub(super) struct Trend {
-    /// Of the shape that is the least by chance where it surely is none, else of an even one.
+    /// For the most significant shape, if it is significant, else for the even shape.
     pub(super) drift: f64,
-    /// Its 99 % interval, by which it is one, whatever its shape.
+    /// Its 99 % interval, whatever its shape; an interval without 0 proves a drift.
     pub(super) sure: Bounds,
-    /// Of an even one.
+    /// For the even shape.
     even: f64,
     /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
     likely: Bounds,
@@ -86,8 +86,9 @@ impl Trend {
         self.likely.low >= -EXCLUDED.value && self.likely.high <= EXCLUDED.value
     }
 
-    /// At what length the interval is narrow enough to exclude one: on the scale of logarithms it
-    /// narrows with the square root of the length. As long as it was is never enough.
+    /// The length at which the interval is narrow enough to exclude a drift that matters. On a log
+    /// scale the interval narrows with the square root of the length. The current length is never
+    /// enough.
     pub(super) fn needs_s(&self, view: &View) -> f64 {
         let log = |percent: f64| (percent / 100.0).ln_1p();
         let half = (log(self.likely.high) - log(self.likely.low)) / 2.0;
@@ -102,7 +103,7 @@ pub(super) fn drifts(rates: &[f64]) -> bool {
     Trend::of(rates).is_some_and(|trend| trend.drifts(SMALL_DRIFT.value, DRIFT.value))
 }
 
-/// Whether it still does when the first fifth is left out: it is no beginning then.
+/// Whether it still does without the first fifth, so that it is not just a beginning.
 pub(super) fn drifts_on(rates: &[f64]) -> bool {
     drifts(rates) && drifts(&rates[rates.len() / 5..])
 }

@@ -40,7 +40,7 @@ pub(super) fn causes_of(
 /// What differed in the slower of two parts of the measurement.
 pub(super) fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> Explained {
     let (words, from_s, to_s) = match first_is_slower {
-        // A sample up to a second behind it would be one of the other part.
+        // Leave a second out, because a sample may be up to a second late.
         true => ("Before", 0.0, at_s - 1.0),
         false => ("From then on", at_s, view.length_s),
     };

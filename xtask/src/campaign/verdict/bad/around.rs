@@ -1,4 +1,5 @@
-//! Faults around the server: a link, a disk, a backup, another node; and offers that fall behind.
+//! Faults around the server (a link, a disk, a backup, another node), and open loops that fall
+//! behind.
 
 use crate::servers::Kind::{Mariadb, Postgres};
 
