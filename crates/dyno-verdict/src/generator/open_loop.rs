@@ -116,28 +116,26 @@ const UNKNOWN: &str = "How the run was driven is not known.";
 const UNFINISHED: &str = "A run that never finished has no figures of its schedule.";
 
 /// The open loop's figures, or why there are none.
-fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, Made> {
+fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, &'static str> {
     if !view.open_loop() {
-        return Err(Made::not_checked(match view.drive() {
+        return Err(match view.drive() {
             Some(_) => CLOSED,
             None => UNKNOWN,
-        }));
+        });
     }
     let open = view
         .summary()
         .and_then(|summary| summary.open_loop.as_ref());
-    open.ok_or_else(|| {
-        Made::not_checked(match view.drive() {
-            Some(_) => UNFINISHED,
-            None => UNKNOWN,
-        })
+    open.ok_or_else(|| match view.drive() {
+        Some(_) => UNFINISHED,
+        None => UNKNOWN,
     })
 }
 
 fn schedule_lag(view: &View) -> Made {
     let open = match figures(view) {
         Ok(open) => open,
-        Err(made) => return made,
+        Err(why) => return Made::not_checked(why),
     };
     let response = view.summary().and_then(|summary| summary.response.as_ref());
     let response = response.filter(|response| response.count > 0 && response.mean_ms > 0.0);
@@ -231,7 +229,7 @@ fn chance(view: &View, arrivals: f64) -> f64 {
 fn offered_rate(view: &View) -> Made {
     let open = match figures(view) {
         Ok(open) => open,
-        Err(made) => return made,
+        Err(why) => return Made::not_checked(why),
     };
     let arrivals = open.offered_per_s * view.length_s;
     if arrivals.is_nan() || arrivals < 1.0 {
