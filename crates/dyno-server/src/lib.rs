@@ -42,7 +42,7 @@ pub use home::{Folder, Home, VARIABLE};
 pub use kind::{Kind, is_of_data};
 pub use kinds::{Installation, KindName, PATH_VARIABLE, PRODUCTS, Product, Version, installed};
 pub use limits::Limits;
-pub use online::Online;
+pub use online::{Online, url_of};
 pub use place::{FileSystem, Mounted, Place};
 pub use process::{Identity, ProcessId};
 pub use proxy::{Proxy, ProxyOptions};

@@ -6,11 +6,33 @@ use std::time::Duration;
 use dyno_core::db::Family;
 
 use crate::contract::{Reached, connect_to, settings_by_url};
-use crate::error::{Result, failed};
+use crate::error::{Result, ServerError, failed};
+use crate::home::Home;
+use crate::server::Server;
 use crate::settings::{Reported, Settings, read_back};
 
 /// So long may a statement take.
 const STATEMENT: Duration = Duration::from_secs(600);
+
+/// What a target that is one of Dyno's own servers begins with; its name follows.
+const OWN: &str = "server:";
+
+/// The URL of a target that may be one of Dyno's own servers.
+///
+/// # Errors
+/// There is no such server, or it does not run.
+pub fn url_of(target: &str) -> Result<String> {
+    let Some(name) = target.strip_prefix(OWN) else {
+        return Ok(target.to_owned());
+    };
+    let server = Server::open(&Home::of_user()?, name)?;
+    if server.running()?.is_none() {
+        return Err(ServerError::Usage(format!(
+            "server '{name}' does not run; `dyno server restart {name}` starts it"
+        )));
+    }
+    server.url(false)
+}
 
 /// A connection to a server that runs, to change it.
 pub struct Online {
@@ -19,16 +41,14 @@ pub struct Online {
 }
 
 impl Online {
-    /// Connects to the server of a URL.
+    /// Connects to the server of a target: a URL, or `server:NAME`.
     ///
     /// # Errors
     /// It does not answer.
-    pub fn connect(url: &str) -> Result<Self> {
-        match connect_to(url) {
-            Ok(reached) => Ok(Self {
-                reached,
-                url: url.to_owned(),
-            }),
+    pub fn connect(target: &str) -> Result<Self> {
+        let url = url_of(target)?;
+        match connect_to(&url) {
+            Ok(reached) => Ok(Self { reached, url }),
             Err(why) => failed(format!("the server cannot be asked: {why}")),
         }
     }

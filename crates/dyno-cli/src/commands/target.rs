@@ -49,7 +49,7 @@ pub fn target_with(
             Some(temporary),
         ));
     };
-    let url = resolved(url)?;
+    let url = resolved(&url)?;
     let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
     match password {
         Password::Own => {
@@ -118,24 +118,9 @@ impl Temporary {
     }
 }
 
-/// What a target that is one of Dyno's own servers begins with; its name follows.
-const OWN: &str = "server:";
-
 /// The URL of a target that may be one of Dyno's own servers.
-fn resolved(url: String) -> Result<String> {
-    let Some(name) = url.strip_prefix(OWN) else {
-        return Ok(url);
-    };
-    let open = |name| -> dyno_server::Result<String> {
-        let server = dyno_server::Server::open(&dyno_server::Home::of_user()?, name)?;
-        if server.running()?.is_none() {
-            return Err(dyno_server::ServerError::Usage(format!(
-                "server '{name}' does not run; `dyno server restart {name}` starts it"
-            )));
-        }
-        server.url(false)
-    };
-    open(name).map_err(|error| usage(format!("--target {url}: {error}")))
+fn resolved(target: &str) -> Result<String> {
+    dyno_server::url_of(target).map_err(|error| usage(format!("--target {target}: {error}")))
 }
 
 /// The URL that the options or `$DYNO_TARGET` name.

@@ -242,7 +242,10 @@ impl Results {
         if let Some(id) = id("SELECT id FROM run WHERE name = ?1", text())? {
             return Ok(id);
         }
-        let mut begun = self.begun_with(wanted).map_err(|error| at.sqlite(error))?;
+        let mut begun = match is_number(wanted) {
+            true => Vec::new(),
+            false => self.begun_with(wanted).map_err(|error| at.sqlite(error))?,
+        };
         match begun.len() {
             1 => Ok(begun.remove(0).0),
             0 => Err(at.error(Problem::NoSuchRun(wanted.to_owned()))),
@@ -333,6 +336,12 @@ const COLUMNS: &str = "id, name, state, verdict, source,
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.waived IS NOT NULL
         AND f.outcome IN ('doubt', 'refuse')),
     json_extract(head, '$.factors'), json_extract(head, '$.drive.schedule')";
+
+/// Whether a word is a run's number and never the beginning of a name, which is a date of eight
+/// digits.
+fn is_number(word: &str) -> bool {
+    word.len() < 8 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
     let process = || -> rusqlite::Result<Process> {

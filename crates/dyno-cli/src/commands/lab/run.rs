@@ -109,8 +109,10 @@ fn they_answer(lab: &Lab) -> Result<()> {
         .filter_map(|cell| cell.effective.server.url.as_deref())
         .collect();
     for url in urls {
-        if Target::parse(url).is_ok_and(|target| !target.family.is_embedded()) {
-            Online::connect(url).map_err(|error| anyhow!("before the first trial: {error}"))?;
+        let early = |error| anyhow!("before the first trial: {error}");
+        let url = dyno_server::url_of(url).map_err(early)?;
+        if Target::parse(&url).is_ok_and(|target| !target.family.is_embedded()) {
+            Online::connect(&url).map_err(early)?;
         }
     }
     Ok(())

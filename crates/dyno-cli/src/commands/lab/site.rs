@@ -413,7 +413,8 @@ impl<'a> Site<'a> {
 
     fn settle_until_quiet(&mut self, url: &str, at_most: Duration) -> Result<()> {
         let quiet = self.quiet;
-        let settled = dyno_server::settle(url, at_most, &mut |left| {
+        let url = dyno_server::url_of(url)?;
+        let settled = dyno_server::settle(&url, at_most, &mut |left| {
             if !quiet {
                 console::progress(&format!("waiting until the server is quiet: {left}"));
             }
