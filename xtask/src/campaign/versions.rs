@@ -19,7 +19,6 @@ const MYSQL: &str = "mysql:mysql-connector-mxj-db-files";
 
 /// The artifact, its version, and the folder's name with the server's own version.
 const SERVERS: &[(&str, &str, &str)] = &[
-    (POSTGRES, "9.6.24", "postgres-9.6.24"),
     (POSTGRES, "10.23.0", "postgres-10.23"),
     (POSTGRES, "11.22.1", "postgres-11.22"),
     (POSTGRES, "12.22.0", "postgres-12.22"),
