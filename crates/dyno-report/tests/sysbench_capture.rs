@@ -67,7 +67,7 @@ fn cumulative(stat: Stat, spread: [f64; 4]) -> String {
         time_stddev_s: spread[3],
         ..Fairness::default()
     };
-    sql_block(&stat) + &general_block(&stat, &fairness, 95, Edition::Release)
+    sql_block(&stat) + &general_block(&stat, Some(&fairness), 95, Edition::Release)
 }
 
 fn interval(at_s: f64, events_and_queries: [u64; 4], errors: u64, latency_pct: f64) -> Stat {

@@ -50,10 +50,10 @@ pub(super) fn latency(stat: &Stat, percentile: u32) -> String {
     out
 }
 
-/// Throughput, latency and fairness. `percentile` 0 is told as disabled.
+/// Throughput, latency and, if given, fairness. A `percentile` of 0 is printed as disabled.
 pub fn general_block(
     stat: &Stat,
-    fairness: &Fairness,
+    fairness: Option<&Fairness>,
     percentile: u32,
     edition: Edition,
 ) -> String {
@@ -73,7 +73,11 @@ pub fn general_block(
         ),
     };
     out.push_str(&latency(stat, percentile));
-    out.push_str("\nThreads fairness:\n");
+    out.push('\n');
+    let Some(fairness) = fairness else {
+        return out;
+    };
+    out.push_str("Threads fairness:\n");
     for (label, mean, stddev) in [
         ("events", fairness.events_mean, fairness.events_stddev),
         (
@@ -182,7 +186,7 @@ General statistics:
     total number of events:              704
 ";
         assert_eq!(
-            general_block(&stat(), &fairness(), 95, Edition::Release),
+            general_block(&stat(), Some(&fairness()), 95, Edition::Release),
             format!("{head}{LATENCY_AND_FAIRNESS}")
         );
     }
@@ -196,14 +200,15 @@ Throughput:
     total number of events:              704
 ";
         assert_eq!(
-            general_block(&stat(), &fairness(), 95, Edition::Master),
+            general_block(&stat(), Some(&fairness()), 95, Edition::Master),
             format!("{head}{LATENCY_AND_FAIRNESS}")
         );
     }
 
     #[test]
     fn percentile_labels_keep_their_column() {
-        let block = |percentile| general_block(&stat(), &fairness(), percentile, Edition::Master);
+        let block =
+            |percentile| general_block(&stat(), Some(&fairness()), percentile, Edition::Master);
         assert!(block(0).contains("\n         percentile stats:               disabled\n"));
         assert!(block(5).contains("\n          5th percentile:                        3.82\n"));
         assert!(block(100).contains("\n        100th percentile:                        3.82\n"));

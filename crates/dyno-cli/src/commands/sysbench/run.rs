@@ -261,18 +261,16 @@ fn cumulative(
             busy_ns: session.busy_ns,
         })
         .collect();
-    let fairness = summarize::fairness(&sessions);
+    // Sessions' sums are those of the whole run and say nothing of the time between checkpoints.
+    let is_whole = settings.checkpoints_s.is_empty();
+    let fairness = is_whole.then(|| summarize::fairness(&sessions));
     let (mut report, mut debug) = (own_block(settings, ready, stat, window), String::new());
     let (percentile, edition) = (settings.percentile, settings.edition);
     let general = match ready.plan() {
         Some(Plan::FileIo(_)) if edition == Edition::Master => text::file_latency(stat, percentile),
-        _ => text::general_block(stat, &fairness, percentile, edition),
+        _ => text::general_block(stat, fairness.as_ref(), percentile, edition),
     };
-    report.push_str(if settings.checkpoints_s.is_empty() {
-        &general
-    } else {
-        without_fairness(&general)
-    });
+    report.push_str(&general);
     if settings.debug {
         let threads: Vec<Stat> = outcome.sessions.iter().map(thread_stat).collect();
         debug = text::thread_block(&threads);
@@ -288,13 +286,6 @@ fn own_block(settings: &Settings, ready: &Ready, stat: &Stat, window: &Window) -
         None if ready.driver_used() => text::sql_block(stat),
         None => String::new(),
     }
-}
-
-/// Sessions' sums are those of the whole run, so they say nothing of the time between checkpoints.
-fn without_fairness(general: &str) -> &str {
-    general
-        .find("Threads fairness:")
-        .map_or(general, |at| &general[..at])
 }
 
 fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
@@ -384,11 +375,9 @@ impl Reports<'_> {
             let stat = script_stat(&stat, true);
             self.screen.hook("report_cumulative", stat);
         } else {
-            let fairness = summarize::fairness(&[]);
             let mut report = own_block(self.settings, ready, &stat, &self.checkpoint);
             let (percentile, edition) = (self.settings.percentile, self.settings.edition);
-            let general = text::general_block(&stat, &fairness, percentile, edition);
-            report.push_str(without_fairness(&general));
+            report.push_str(&text::general_block(&stat, None, percentile, edition));
             self.screen.text(report);
         }
         self.reported.merge(&self.checkpoint);
