@@ -11,6 +11,7 @@ mod side;
 pub(super) mod spread;
 
 use dyno_core::finding::Verdict;
+use dyno_core::record::RunRecord;
 use dyno_verdict::Comparison;
 
 use super::figures;
@@ -31,9 +32,9 @@ pub(super) fn labels(input: &ReportInput<'_>) -> Vec<String> {
     let label = |index: usize| {
         let side = input.sides.iter().position(|side| side.contains(&index));
         let id = input.runs[index].id;
-        match side.map(|side| (&named[side], input.sides[side].len())) {
-            Some((name, 1)) => name.clone(),
-            Some((name, _)) if name.starts_with("runs ") => format!("run {id}"),
+        match side.map(|side| (&named[side], runs_of(input, &input.sides[side]))) {
+            Some((name, runs)) if runs.len() == 1 => name.clone(),
+            Some((name, runs)) if *name == names::numbers(&runs) => format!("run {id}"),
             Some((name, _)) => format!("{name}, run {id}"),
             None => format!("run {id}"),
         }
@@ -42,12 +43,14 @@ pub(super) fn labels(input: &ReportInput<'_>) -> Vec<String> {
 }
 
 fn named(input: &ReportInput<'_>) -> Vec<String> {
-    let of = |side: &Vec<usize>| {
-        side.iter()
-            .filter_map(|index| input.runs.get(*index))
-            .collect()
-    };
-    names::names(&input.sides.iter().map(of).collect::<Vec<_>>())
+    let sides = input.sides.iter().map(|side| runs_of(input, side));
+    names::names(&sides.collect::<Vec<_>>())
+}
+
+fn runs_of<'a>(input: &ReportInput<'a>, side: &[usize]) -> Vec<&'a RunRecord> {
+    side.iter()
+        .filter_map(|index| input.runs.get(*index))
+        .collect()
 }
 
 /// The sides, named.
