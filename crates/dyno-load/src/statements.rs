@@ -3,6 +3,7 @@
 
 mod comments;
 mod examples;
+mod keys;
 mod literals;
 mod names;
 mod purpose;
@@ -17,6 +18,7 @@ use dyno_core::db::{Param, ParamValue, StatementId};
 use serde::{Deserialize, Serialize};
 
 pub use examples::is_single;
+use keys::Rows;
 pub use literals::{Literals, comparable, shape};
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
@@ -39,9 +41,15 @@ const PREPARED_MAX: u32 = 20_000;
 pub(crate) struct Statements {
     seen: u32,
     looked_at: u64,
+    /// How many of them choose rows by their text, and how many draw them.
+    by_text: u64,
+    drawn: u64,
     /// Of their texts or their parameters.
     hashes: HashSet<u64>,
     prepared: u32,
+    /// Of any that is prepared: nobody knows whose an execution is, so that one that draws its rows
+    /// counts for all.
+    executes: Rows,
     names: Names,
     temporary: Temporary,
     settings: Settings,
@@ -57,6 +65,12 @@ pub struct StatementFacts {
     pub looked_at: u64,
     /// How many of them were different.
     pub different: u64,
+    /// How many of them choose the rows that they read or change by their text and parameters.
+    #[serde(default)]
+    pub by_text: u64,
+    /// How many of them call functions or use variables, which may choose other rows each time.
+    #[serde(default)]
+    pub drawn: u64,
     /// Of all in the measurement.
     pub ended: Ended,
     /// Temporary tables that statements made and changed, by name.
@@ -66,6 +80,9 @@ pub struct StatementFacts {
     /// Settings that statements gave their own session, with their values in lower case.
     #[serde(default)]
     pub settings: Vec<(String, Vec<String>)>,
+    /// Whether one attached a file to an embedded database.
+    #[serde(default)]
+    pub attaches: bool,
 }
 
 /// Statements of the measurement, by their first words.
@@ -109,7 +126,7 @@ impl Statements {
         self.temporary.note(&bare);
         // A SET may follow another statement, or a comment.
         self.settings.note(&bare);
-        self.look(|hasher| bare.hash(hasher));
+        self.look(Rows::of(&bare), |hasher| bare.hash(hasher));
     }
 
     /// A statement that is prepared.
@@ -122,6 +139,7 @@ impl Statements {
             let bare = comments::stripped(sql);
             self.names.note(&bare);
             self.temporary.note(&bare);
+            self.executes = self.executes.max(Rows::of(&bare));
         }
     }
 
@@ -130,7 +148,7 @@ impl Statements {
     #[inline]
     pub(crate) fn execute(&mut self, statement: StatementId, params: &[&Param]) {
         if self.is_next() {
-            self.look(|hasher| {
+            self.look(self.executes, |hasher| {
                 if params.is_empty() {
                     statement.hash(hasher);
                 }
@@ -161,6 +179,8 @@ impl Statements {
     /// Takes what another worker looked at.
     pub(crate) fn merge(&mut self, other: Self) {
         self.looked_at += other.looked_at;
+        self.by_text += other.by_text;
+        self.drawn += other.drawn;
         self.hashes.extend(other.hashes);
         self.names.merge(other.names);
         self.temporary.merge(other.temporary);
@@ -184,10 +204,13 @@ impl Statements {
         StatementFacts {
             looked_at: self.looked_at,
             different: self.hashes.len() as u64,
+            by_text: self.by_text,
+            drawn: self.drawn,
             ended: self.ended,
             temporary,
             only_temporary,
             settings: self.settings.all().collect(),
+            attaches: self.settings.attaches(),
         }
     }
 
@@ -198,13 +221,18 @@ impl Statements {
     }
 
     #[cold]
-    fn look(&mut self, what: impl FnOnce(&mut DefaultHasher)) {
+    fn look(&mut self, rows: Rows, what: impl FnOnce(&mut DefaultHasher)) {
         if self.hashes.len() >= DIFFERENT_MAX {
             return;
         }
         let mut hasher = DefaultHasher::new();
         what(&mut hasher);
         self.looked_at += 1;
+        match rows {
+            Rows::ByText => self.by_text += 1,
+            Rows::Drawn => self.drawn += 1,
+            Rows::None => {}
+        }
         self.hashes.insert(hasher.finish());
     }
 }
@@ -241,6 +269,26 @@ mod tests {
         own.merge(other);
         let both = own.facts();
         assert_eq!((both.looked_at, both.different), (looked_at, 9));
+    }
+
+    #[test]
+    fn statements_that_choose_rows_by_text_are_counted() {
+        let mut own = Statements::default();
+        for _ in 0..10 {
+            own.query(b"BEGIN");
+            own.query(b"SELECT c FROM t WHERE id = 1 -- f(x)");
+            own.query(b"INSERT INTO t VALUES (1)");
+        }
+        let mut other = Statements::default();
+        let execute = |own: &mut Statements| own.execute(StatementId::default(), &[]);
+        other.prepare(b"UPDATE t SET k = 1 WHERE id = ?");
+        other.prepare(b"INSERT INTO t VALUES (?)");
+        execute(&mut other);
+        other.prepare(b"SELECT f(random())");
+        execute(&mut other);
+        own.merge(other);
+        let found = own.facts();
+        assert_eq!((found.looked_at, found.by_text, found.drawn), (32, 11, 1));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod logs_tests;
 mod tests;
 
 pub(crate) use tables::OBSERVERS_ROWS;
-pub(crate) use work::untouched;
+pub(crate) use work::{changes_out_of_sight, untouched};
 
 use dyno_analysis::errors::{self, KindCount};
 use dyno_core::db::ErrorKind;

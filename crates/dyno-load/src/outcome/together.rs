@@ -206,6 +206,9 @@ impl StatementFacts {
     fn add(&mut self, other: Self) {
         self.looked_at += other.looked_at;
         self.different += other.different;
+        self.by_text += other.by_text;
+        self.drawn += other.drawn;
+        self.attaches |= other.attaches;
         let Ended {
             without_effect,
             commits,

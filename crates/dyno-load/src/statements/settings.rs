@@ -11,9 +11,13 @@ const VALUES_MAX: usize = 8;
 
 /// Values by setting, both in lower case.
 #[derive(Debug, Default)]
-pub(super) struct Settings(BTreeMap<&'static str, BTreeSet<String>>);
+pub(super) struct Settings {
+    values: BTreeMap<&'static str, BTreeSet<String>>,
+    attaches: bool,
+}
 
-/// Whether a statement begins like one that sets something. Cheap, because it sees every statement.
+/// Whether a statement begins like one that sets something, or sets it back. Cheap, because it sees
+/// every statement.
 #[inline]
 pub(super) fn sets(sql: &[u8]) -> bool {
     let sql = sql.trim_ascii_start();
@@ -28,6 +32,9 @@ pub(super) fn sets(sql: &[u8]) -> bool {
         }
         Some(b's' | b'S') => begins(b"SET"),
         Some(b'p' | b'P') => begins(b"PRAGMA"),
+        Some(b'r' | b'R') => begins(b"RESET"),
+        Some(b'd' | b'D') => begins(b"DISCARD"),
+        Some(b'a' | b'A') => begins(b"ATTACH"),
         _ => false,
     }
 }
@@ -38,8 +45,19 @@ impl Settings {
         let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
         let mut before = Before::default();
         let mut tokens = tokens(&text).peekable();
+        let mut last = "";
         while let Some(token) = tokens.next() {
-            let name = known(token).filter(|name| before.allows(name));
+            let previous = std::mem::replace(&mut last, token);
+            let begins = matches!(previous, "" | ";");
+            let first = |word: &str| begins && token.eq_ignore_ascii_case(word);
+            self.attaches |= first("attach");
+            if (first("reset") || first("discard"))
+                && let Some(what) = tokens.peek()
+            {
+                self.reset(what);
+            }
+            let is_elsewhere = before.is_pragma && is_of_another_file(token, previous);
+            let name = known(token).filter(|name| !is_elsewhere && before.allows(name));
             let assigns = |next: &&str| {
                 ["=", ":=", "(", ","].contains(next) || next.eq_ignore_ascii_case("to")
             };
@@ -47,7 +65,7 @@ impl Settings {
                 && tokens.next_if(assigns).is_some()
                 && let Some(value) = tokens.peek()
             {
-                let values = self.0.entry(name).or_default();
+                let values = self.values.entry(name).or_default();
                 let value = unquoted(value);
                 let is_new = !values.iter().any(|old| old.eq_ignore_ascii_case(value));
                 if is_new && values.len() < VALUES_MAX {
@@ -59,8 +77,9 @@ impl Settings {
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        for (name, values) in other.0 {
-            self.0.entry(name).or_default().extend(values);
+        self.attaches |= other.attaches;
+        for (name, values) in other.values {
+            self.values.entry(name).or_default().extend(values);
         }
     }
 
@@ -69,7 +88,22 @@ impl Settings {
         let each = |(name, values): (&&str, &BTreeSet<String>)| {
             ((*name).to_owned(), values.iter().cloned().collect())
         };
-        self.0.iter().map(each)
+        self.values.iter().map(each)
+    }
+
+    /// Whether a statement attached another file.
+    pub(super) fn attaches(&self) -> bool {
+        self.attaches
+    }
+
+    /// A setting that was set, or all of them, has the server's value again.
+    fn reset(&mut self, what: &str) {
+        let all = what.eq_ignore_ascii_case("all");
+        for (name, values) in &mut self.values {
+            if (all || known(what) == Some(*name)) && values.len() < VALUES_MAX {
+                values.insert("default".to_owned());
+            }
+        }
     }
 }
 
@@ -124,6 +158,16 @@ fn known(token: &str) -> Option<&'static str> {
         })
     };
     OF_SESSIONS.iter().find(is).copied()
+}
+
+/// Whether a name of a PRAGMA is qualified by another schema than that of the database's own file.
+fn is_of_another_file(token: &str, previous: &str) -> bool {
+    let schema = match unquoted(token).split_once('.') {
+        Some(("", _)) => unquoted(previous),
+        Some((schema, _)) => schema,
+        None => return false,
+    };
+    !schema.eq_ignore_ascii_case("main")
 }
 
 fn unquoted(token: &str) -> &str {
@@ -185,10 +229,26 @@ mod tests {
             ),
             ("PRAGMA main.synchronous = OFF", "synchronous=off"),
             ("pragma journal_mode(memory)", "journal_mode=memory"),
+            ("PRAGMA \"main\".synchronous = OFF", "synchronous=off"),
+            ("PRAGMA m.synchronous = OFF", ""),
+            ("PRAGMA \"m\".synchronous = OFF", ""),
             ("PRAGMA synchronous", ""),
             ("SET GLOBAL sql_log_off = 1", ""),
             ("SET @@GLOBAL.sql_log_off = 1", ""),
             ("ALTER SYSTEM SET synchronous_commit = off", ""),
+            (
+                "SET synchronous_commit = off; RESET synchronous_commit",
+                "synchronous_commit=default,off",
+            ),
+            (
+                "SET log_statement = all; DISCARD ALL",
+                "log_statement=all,default",
+            ),
+            (
+                "SET log_statement = all; RESET synchronous_commit",
+                "log_statement=all",
+            ),
+            ("RESET ALL", ""),
             ("UPDATE t SET synchronous_commit = 'off'", ""),
             ("SET PASSWORD = 'synchronous_commit'", ""),
             ("SELECT 'SET synchronous_commit = off'", ""),
@@ -207,11 +267,30 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_attached_are_known() {
+        for (sql, attaches) in [
+            ("ATTACH DATABASE 'b.db' AS b", true),
+            ("PRAGMA synchronous; attach 'b.db' AS b", true),
+            ("ALTER TABLE t ATTACH PARTITION p DEFAULT", false),
+            ("SELECT attach FROM t", false),
+        ] {
+            let mut own = Settings::default();
+            own.note(sql.as_bytes());
+            let mut all = Settings::default();
+            all.merge(own);
+            assert_eq!(all.attaches(), attaches, "{sql}");
+        }
+    }
+
+    #[test]
     fn statements_that_set_something_are_recognised() {
         for sql in [
             "SET x = 1",
             "  set local x to 1",
             "PRAGMA synchronous",
+            "reset all",
+            "DISCARD ALL",
+            "ATTACH 'b.db' AS b",
             "SELECT set_config('a', 'b', true)",
             "select  pg_catalog.set_config('a', 'b', true)",
         ] {

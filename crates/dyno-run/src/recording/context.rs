@@ -37,6 +37,8 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
     let counts = [
         ("looked_at", found.looked_at, SAMPLE),
         ("different", found.different, SAMPLE),
+        ("by_text", found.by_text, SAMPLE),
+        ("drawn", found.drawn, SAMPLE),
         ("without_effect", ended.without_effect, CHANGES),
         ("commits", ended.commits, ENDS),
         ("rollbacks", ended.rollbacks, ENDS),
@@ -58,6 +60,9 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
             value: values.join(", "),
             source: "the statements that set it; a sample".to_owned(),
         });
+    }
+    if found.attaches {
+        facts.push(fact("attaches", "yes".to_owned(), "ATTACH; a sample"));
     }
     if !found.temporary.is_empty() {
         const TABLES: &str = "CREATE TEMPORARY TABLE, and statements that change rows; a sample";

@@ -16,9 +16,11 @@ pub(super) const KEYS: Check = Check {
     title: "The distribution of keys and its hot set, as planned, and whether statements differ",
     rule: "Doubt if the data is claimed to be on disk and the part of it that gets {0} % of the \
            draws fits in the server's cache, if misses are not known; or if at most {2} of {1} or \
-           more examined statements differ and each reads at most {3} rows by the server's \
-           count, so that they are always the same rows.",
-    thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS],
+           more examined statements differ, they read or change rows that their text names (not \
+           INSERT with values), {4} % of them at most call functions or use variables that may \
+           choose other rows each time, and each reads at most {3} rows by the server's count, so \
+           that they are always the same rows.",
+    thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS, DRAWN],
     make: keys,
 };
 
@@ -40,6 +42,13 @@ const ROWS: Threshold = Threshold {
     value: 10.0,
     unit: "count",
     why: "a query that reads many rows has no one key, and may well be asked again as it is",
+};
+const DRAWN: Threshold = Threshold {
+    name: "statements that may choose other rows each time",
+    value: 5.0,
+    unit: "percent of those that name their rows",
+    why: "a session may ask for its version as it begins; where more do, the server's rows may be \
+          theirs",
 };
 
 const HOT: Threshold = Threshold {
@@ -104,7 +113,7 @@ fn keys(view: &View) -> Made {
     let bytes = hot_bytes.map_or_else(String::new, |hot| {
         format!(", {most} {} of the data", text::bytes(hot))
     });
-    let used = match looked {
+    let used = match looked.filter(|(all, _)| *all > 0.0) {
         None => "What the script did with them is not measured.".to_owned(),
         Some((all, different)) => format!(
             "Of {} statements looked at {} differed.",
@@ -134,15 +143,24 @@ fn keys(view: &View) -> Made {
 
 /// How many statements were looked at, and how many of them differed.
 fn looked_at(view: &View) -> Option<(f64, f64)> {
-    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let all = number("client.statements.looked_at")?;
-    Some((all, number("client.statements.different")?))
+    Some((counted(view, "looked_at")?, counted(view, "different")?))
+}
+
+/// Statements of the sample.
+fn counted(view: &View, which: &str) -> Option<f64> {
+    let count = view.run.fact(&format!("client.statements.{which}"))?;
+    count.trim().parse().ok()
 }
 
 /// Statements that look the same few rows up again and again.
 fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
     let totals = view.totals();
     let statements = totals.reads.saturating_add(totals.writes);
+    let [by_text, drawn] = ["by_text", "drawn"].map(|kind| counted(view, kind));
+    let (by_text, drawn) = (by_text?, drawn?);
+    if by_text < LOOKED_AT.value || drawn * 100.0 > DRAWN.value * by_text {
+        return None;
+    }
     let few = all >= LOOKED_AT.value && different <= DIFFERENT.value && statements > 0;
     let part = statements as f64 / totals.queries().max(1) as f64;
     let (counter, rows) = match view.postgres() {

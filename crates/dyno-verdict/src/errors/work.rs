@@ -264,16 +264,20 @@ fn empty_results(view: &View) -> Option<String> {
 /// Whether procedures or blocks of code did the work: the client sees neither reads nor writes, and
 /// the server counts changed rows that no other session can have changed.
 fn in_routines(view: &View) -> bool {
-    let totals = view.totals();
+    view.totals().reads == 0 && changes_out_of_sight(view).is_some()
+}
+
+/// Rows per second that the server counts as changed where the client saw no statement change any
+/// and no other session can have changed them: functions, procedures or blocks of code did.
+pub(crate) fn changes_out_of_sight(view: &View) -> Option<f64> {
     let alone = view
         .largest("db.other_sessions")
         .is_none_or(|most| most == 0.0);
-    let changed = changed_rows(view).zip(view.events_per_s());
-    totals.reads == 0
-        && totals.writes == 0
-        && alone
-        && !view.is_shared()
-        && changed.is_some_and(|(rows, events)| rows >= ROWS.value * events)
+    if view.totals().writes > 0 || !alone || view.is_shared() {
+        return None;
+    }
+    let events = view.events_per_s()?;
+    changed_rows(view).filter(|rows| *rows >= ROWS.value * events)
 }
 
 /// Rows that the server counted as inserted, changed or removed, per second.

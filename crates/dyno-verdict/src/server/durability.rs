@@ -27,6 +27,9 @@ use crate::view::View;
 use commits::Commits;
 pub(crate) use settings::decides;
 
+/// What a session sets to have the server's value again.
+const DEFAULT: &str = "default";
+
 pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
@@ -40,7 +43,9 @@ pub(super) const DURABILITY: Check = Check {
            MEMORY, temporary tables alone, data on tmpfs or ramfs), or if the writes were not \
            committed: almost no COMMIT with autocommit off, or with transactions open at the end, \
            or no changed rows with these on PostgreSQL, {0} % of the transactions rolled back as a \
-           whole or to a savepoint, or a file of SQLite's that did not change.",
+           whole or to a savepoint, or a file of SQLite's that did not change. Not checked \
+           if the settings promise durable commits and no table could be looked at, or if nothing \
+           is doubted and statements attached another file (SQLite).",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -54,6 +59,8 @@ pub(crate) struct Promise {
     pub(crate) weaker: Vec<(Class, String)>,
     /// All settings that count, and where the data lies.
     pub(crate) said: Vec<String>,
+    /// What is not known, or counts for a part of the work alone.
+    open: Vec<String>,
     /// Whether sessions ended within a transaction.
     left_open: bool,
 }
@@ -138,7 +145,8 @@ impl Promise {
             Commits::Made(how) => promise.said.push(how),
             Commits::Unknown => {}
         }
-        promise.said.extend(stored::said(view));
+        promise.said.extend(stored::file_system(view));
+        promise.open.extend(stored::open(view));
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
 
@@ -161,13 +169,22 @@ impl Promise {
 
     /// A value that sessions set for themselves counts like a setting of the server.
     fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
-        for (name, value) in view.set_by_sessions() {
+        for (name, value) in view
+            .set_by_sessions()
+            .filter(|(_, value)| *value != DEFAULT)
+        {
             let rows = settings::ROWS.iter().filter(|row| row.name == name);
             let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
             let cost = |row| settings::cost(row, value, |name| view.setting_of_sessions(name));
             let entry = format!("sessions set {name} = {value}");
             match rows.filter_map(cost).max_by_key(|(class, _)| *class) {
-                Some((class, _)) => self.weaken(class, entry),
+                Some((class, _)) => match had_no_effect(view, name) {
+                    Some(how) => self.open.push(format!("{entry}, but {how}")),
+                    None if is_set_back(view, name) => {
+                        self.weaken(class, format!("{entry} and set it back at some time"));
+                    }
+                    None => self.weaken(class, entry),
+                },
                 None if settings::decides(name) || name == "sql_log_bin" => self.said.push(entry),
                 None => {}
             }
@@ -196,10 +213,12 @@ impl Promise {
             deciding => format!(" because {}", text::list(deciding)),
         };
         let name = self.class.name();
-        match self.said.as_slice() {
-            [] => text::sentence(&format!("{name}{by}")),
-            said => text::sentence(&format!("{name}{by}: {}", said.join(", "))),
-        }
+        let said = match self.said.as_slice() {
+            [] => String::new(),
+            said => format!(": {}", said.join(", ")),
+        };
+        let parts = [vec![format!("{name}{by}{said}")], self.open.clone()].concat();
+        text::sentence(&parts.join("; "))
     }
 
     fn count(&self, doubted: bool) -> f64 {
@@ -216,6 +235,7 @@ impl Default for Promise {
             class: Class::Durable,
             weaker: Vec::new(),
             said: Vec::new(),
+            open: Vec::new(),
             left_open: false,
         }
     }
@@ -235,6 +255,13 @@ fn durability(view: &View) -> Made {
     {
         return Made::not_checked(format!(
             "Only the first of {nodes} endpoints was observed. Of that one: {}",
+            promise.sentence()
+        ));
+    }
+    // The settings promise it for tables with a log, and for the file that was looked at.
+    if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
+        return Made::not_checked(format!(
+            "This is the promise of the settings, which may not hold for what was written: {}",
             promise.sentence()
         ));
     }
@@ -272,6 +299,20 @@ fn durability(view: &View) -> Made {
         .naming(promise.left_open.then_some(Cause::OpenTransactions))
         .with("relaxed", promise.count(false), "count")
         .with("unsafe", promise.count(true), "count")
+}
+
+/// Why a weaker value that sessions set did not count for what they wrote.
+fn had_no_effect(view: &View, setting: &str) -> Option<String> {
+    if commits::changed_nothing(view) {
+        return Some("the run changed no rows".to_owned());
+    }
+    commits::synced_each(view).filter(|_| setting == "synchronous_commit")
+}
+
+/// Whether sessions also gave a setting the server's value.
+fn is_set_back(view: &View, setting: &str) -> bool {
+    let mut set = view.set_by_sessions();
+    set.any(|(name, value)| name == setting && value == DEFAULT)
 }
 
 fn off(value: &str) -> bool {

@@ -31,6 +31,11 @@ const LOOKS_MIN: usize = 5;
 /// Of transactions that write no more is known than a bound, which may be so much too high.
 const SYNCED: f64 = 5.0;
 
+/// The log is synced for nobody so many times per second, by PostgreSQL's own writer.
+const OWN_SYNCS: f64 = 5.0;
+/// Of what is left, so many per commit: the two are counted at different moments.
+const SYNCED_MIN: f64 = 0.95;
+
 /// What the server's counters say of the work's end.
 pub(super) enum Commits {
     /// So much of it was committed, in words.
@@ -44,11 +49,16 @@ pub(super) enum Commits {
 }
 
 pub(super) fn of(view: &View) -> Commits {
-    if view.totals().writes == 0 || view.is_shared() || view.imported() {
+    if view.is_shared() || view.imported() {
         return Commits::Unknown;
     }
-    // An embedded database's files are as they were where nothing was committed.
-    if view.embedded() && view.run.fact("db.file.changed") == Some("no") {
+    if view.totals().writes == 0 {
+        let why = writing_out_of_sight(view).and_then(|writing| unsynced(view, writing));
+        return why.map_or(Commits::Unknown, Commits::Unsynced);
+    }
+    // Nothing is known of other files that statements attached. An embedded database's files are as
+    // they were where nothing was committed.
+    if view.embedded() && !attaches(view) && view.run.fact("db.file.changed") == Some("no") {
         return Commits::Missing(Missing {
             why: "statements wrote, but neither the database's file nor its log changed".to_owned(),
             left_open: false,
@@ -72,6 +82,57 @@ pub(super) fn of(view: &View) -> Commits {
         true => Commits::Unknown,
         false => Commits::Made(format!("{} commits per second", text::rate(ends.commits))),
     }
+}
+
+/// Transactions per second that write by functions or procedures, at most.
+fn writing_out_of_sight(view: &View) -> Option<f64> {
+    let rows = crate::errors::changes_out_of_sight(view)?;
+    let events = view
+        .events_per_s()
+        .filter(|events| rows >= ROWS_MIN * events)?;
+    Some(rows.min(events).min(view.mean("db.database.xact_commit")?))
+}
+
+/// Whether the run wrote, by its own count or the server's.
+pub(super) fn writes(view: &View) -> bool {
+    view.totals().writes > 0 || crate::errors::changes_out_of_sight(view).is_some()
+}
+
+/// Whether statements attached another file to an embedded database.
+pub(super) fn attaches(view: &View) -> bool {
+    view.run.fact("client.statements.attaches") == Some("yes")
+}
+
+/// Whether the log was synced for nearly every commit, so that no session can have gone on without
+/// a sync for long. One sync may serve several sessions: then nothing is proven.
+pub(super) fn synced_each(view: &View) -> Option<String> {
+    let syncs = countable_syncs(view)?;
+    // A commit without changed rows has nothing to lose.
+    let commits = rows_changed(view)?.min(view.mean("db.database.xact_commit")?);
+    let all = view.totals().writes > 0 && syncs - OWN_SYNCS >= SYNCED_MIN * commits;
+    all.then(|| {
+        format!(
+            "the log was synced {} times per second for {} commits with changed rows",
+            text::rate(syncs),
+            text::rate(commits)
+        )
+    })
+}
+
+/// Whether the run changed nothing, by its own count and the server's.
+pub(super) fn changed_nothing(view: &View) -> bool {
+    let none = || match view.embedded() {
+        true if attaches(view) => None,
+        true => view
+            .run
+            .fact("db.file.changed")
+            .map(|changed| changed == "no"),
+        false => {
+            let rows = rows_changed(view).zip(view.events_per_s());
+            rows.map(|(rows, events)| rows < COMMITS_MIN * events)
+        }
+    };
+    view.totals().writes == 0 && !view.is_shared() && !view.imported() && none() == Some(true)
 }
 
 /// Evidence that work was not committed.
@@ -240,11 +301,9 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
     if let Some(why) = without_log(view) {
         return Some(why);
     }
-    let method = view.run.setting("wal_sync_method")?;
-    let syncs = view.mean("db.wal.syncs")?;
+    let syncs = countable_syncs(view)?;
     let sessions = f64::from(view.drive()?.sessions);
-    let untold = method.starts_with("open_") || view.run.setting("fsync") != Some("on");
-    (!untold && writing > SYNCED * (syncs + 1.0) * sessions).then(|| {
+    (writing > SYNCED * (syncs + 1.0) * sessions).then(|| {
         format!(
             "{} transactions per second wrote and committed while the log was synced {} times \
              per second, so that the sessions did not wait for it",
@@ -252,6 +311,13 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
             text::plain(syncs)
         )
     })
+}
+
+/// PostgreSQL's syncs of the log per second, where it counts all of them.
+fn countable_syncs(view: &View) -> Option<f64> {
+    let method = view.run.setting("wal_sync_method")?;
+    let counts = !method.starts_with("open_") && view.run.setting("fsync") == Some("on");
+    view.mean("db.wal.syncs").filter(|_| counts)
 }
 
 /// MyRocks wrote fewer bytes to its log than the changed rows have: sessions turned the log off for

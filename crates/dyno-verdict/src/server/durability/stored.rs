@@ -7,7 +7,7 @@ use dyno_core::tables::{
     tablespace_of,
 };
 
-use super::Class;
+use super::{Class, commits};
 use crate::view::View;
 
 /// Storage engines, in lower case, which promise less than the settings say, and why.
@@ -234,33 +234,50 @@ fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a
     fact(&format!("{place}.filesystem.type")).filter(|kind| IN_MEMORY.contains(kind))
 }
 
-/// The file system that the data is on, and which tables are not known.
-pub(super) fn said(view: &View) -> Vec<String> {
-    let mut said = Vec::new();
-    if let Some(kind) = view.run.fact("data.filesystem.type") {
-        said.push(match LAYERED.contains(&kind) {
-            true => format!("data on {kind}, a container's layer"),
-            false => format!("data on {kind}"),
-        });
+/// The file system that the data is on.
+pub(super) fn file_system(view: &View) -> Option<String> {
+    let kind = view.run.fact("data.filesystem.type")?;
+    Some(match LAYERED.contains(&kind) {
+        true => format!("data on {kind}, a container's layer"),
+        false => format!("data on {kind}"),
+    })
+}
+
+/// Which tables are not known, and which are temporary.
+pub(super) fn open(view: &View) -> Vec<String> {
+    let mut open = Vec::new();
+    if commits::writes(view) {
+        open.extend(unknown(view));
     }
-    if view.totals().writes > 0 {
-        said.extend(unknown(view));
-    }
-    said.extend(temporary(view).map(|names| format!("temporary tables are changed: {names}")));
-    said
+    open.extend(temporary(view).map(|names| format!("temporary tables are changed: {names}")));
+    open
+}
+
+/// Whether the run may have written to what nobody looked at, and which may promise less than this.
+pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
+    let is_unread = class == Class::Durable && refused(view).is_some();
+    commits::writes(view) && (commits::attaches(view) || is_unread)
+}
+
+/// Why the tables could not be read, where not one was.
+fn refused<'a>(view: &View<'a>) -> Option<&'a str> {
+    let gap = view.run.not_observed(TABLES);
+    gap.filter(|_| groups(&view.run.facts).is_empty())
 }
 
 /// What nobody knows of the tables that were written to.
 fn unknown(view: &View) -> Vec<String> {
     let mut unknown = Vec::new();
     let is_guess = |group: &TableGroup| group.used.is_none() && of_table(group).is_some();
-    let gap = view.run.not_observed(TABLES);
-    if let Some(why) = gap.filter(|_| groups(&view.run.facts).is_empty()) {
+    if let Some(why) = refused(view) {
         unknown.push(format!("no table was looked at: {why}"));
     } else if names_none(view) {
         unknown.push("no statement names a table that was looked at".to_owned());
     } else if own(view).iter().any(is_guess) {
         unknown.push("which tables the run used is not known".to_owned());
+    }
+    if commits::attaches(view) {
+        unknown.push("statements attached another file, which was not looked at".to_owned());
     }
     let unseen = view.run.fact("db.tables.unseen");
     unknown.extend(unseen.map(|unseen| format!("not looked at: {unseen}")));

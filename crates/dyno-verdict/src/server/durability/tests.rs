@@ -1,6 +1,7 @@
 //! Promises that settings make and something else breaks.
 
 mod elsewhere;
+mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Setting, SettingChange};

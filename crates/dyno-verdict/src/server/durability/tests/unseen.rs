@@ -1,0 +1,165 @@
+//! What nobody sees directly: tables that could not be read, files that statements attached, and
+//! functions that change rows.
+
+use dyno_core::finding::Finding;
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_core::record::{NotObserved, RunRecord};
+
+use crate::context::Context;
+use crate::samples::{Product, closed, fact, series, setting};
+use crate::tests::{made, summary};
+
+fn durability(run: &RunRecord) -> Finding {
+    made(run, &Context::default(), "durability")
+}
+
+/// A run on PostgreSQL with four sessions: commits, rows changed and syncs of the log per second.
+fn postgres(commits: f64, rows: f64, syncs: f64, writes: u64) -> RunRecord {
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    series(&mut run, "db.database.xact_commit", &[commits; 20]);
+    series(&mut run, "db.database.xact_rollback", &[0.0; 20]);
+    series(&mut run, "db.database.tup_updated", &[rows; 20]);
+    let zeros = "db.database.tup_inserted db.database.tup_deleted";
+    fact(&mut run, "observer.always_zero", zeros);
+    series(&mut run, "db.wal.syncs", &[syncs; 20]);
+    setting(&mut run, "wal_sync_method", "fdatasync");
+    setting(&mut run, "fsync", "on");
+    setting(&mut run, "synchronous_commit", "on");
+    summary(&mut run).totals.writes = writes;
+    run
+}
+
+#[test]
+fn functions_that_change_rows_commit_too() {
+    let words = "Lost on process crash because 1,000 transactions per second wrote and committed \
+                 while the log was synced 1.5 times";
+    let weak = durability(&postgres(1000.0, 1000.0, 1.5, 0));
+    assert!(weak.evidence.starts_with(words), "{}", weak.evidence);
+    // As many syncs as commits, hardly any changed rows, and few transactions.
+    for (commits, rows, syncs) in [
+        (1000.0, 1000.0, 900.0),
+        (1000.0, 9.0, 1.5),
+        (30.0, 1000.0, 1.5),
+    ] {
+        let found = durability(&postgres(commits, rows, syncs, 0));
+        assert!(
+            found.evidence.starts_with("Each commit durable"),
+            "{}",
+            found.evidence
+        );
+    }
+    // Others may have changed them.
+    let mut shared = postgres(1000.0, 1000.0, 1.5, 0);
+    series(&mut shared, "db.other_sessions", &[1.0; 20]);
+    let found = durability(&shared);
+    assert!(
+        found.evidence.starts_with("Each commit durable"),
+        "{}",
+        found.evidence
+    );
+}
+
+#[test]
+fn tables_that_nobody_could_read_are_promised_nothing() {
+    let refused = |writes: u64, rows: f64| {
+        let mut run = postgres(1000.0, rows, 900.0, writes);
+        run.not_observed.push(NotObserved {
+            what: "db.tables".to_owned(),
+            why: "permission denied".to_owned(),
+        });
+        run
+    };
+    let found = durability(&refused(20_000, 1000.0));
+    assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+    assert_eq!(found.durability, None);
+    assert!(
+        found
+            .evidence
+            .ends_with("; no table was looked at: permission denied."),
+        "{}",
+        found.evidence
+    );
+    // By a function.
+    assert_eq!(durability(&refused(0, 1000.0)).outcome, NotChecked);
+    // Who only reads loses nothing.
+    assert_eq!(durability(&refused(0, 0.0)).outcome, Pass);
+    // Known weaknesses count.
+    let mut weaker = refused(20_000, 1000.0);
+    setting(&mut weaker, "fsync", "off");
+    assert_eq!(durability(&weaker).outcome, Doubt);
+}
+
+#[test]
+fn files_that_are_attached_are_promised_nothing() {
+    let mut run = closed(&[1000.0; 20], Product::Sqlite);
+    summary(&mut run).totals.writes = 500;
+    fact(&mut run, "db.file.changed", "no");
+    assert_eq!(durability(&run).outcome, Doubt);
+    fact(&mut run, "client.statements.attaches", "yes");
+    setting(&mut run, "synchronous", "1");
+    let found = durability(&run);
+    assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+    assert!(
+        found
+            .evidence
+            .contains("; statements attached another file, which was not looked at"),
+        "{}",
+        found.evidence
+    );
+}
+
+#[test]
+fn values_of_sessions_that_changed_no_commit_do_not_count() {
+    let of = |run: &mut RunRecord, values: &str| {
+        fact(run, "client.settings[synchronous_commit]", values);
+        durability(run).evidence
+    };
+    let weak = "Lost on process crash because sessions set synchronous_commit = off";
+    for (mut run, values, words) in [
+        (postgres(1000.0, 1000.0, 300.0, 20_000), "off", weak),
+        (
+            postgres(1000.0, 1000.0, 300.0, 20_000),
+            "default, off",
+            "Lost on process crash because sessions set synchronous_commit = off and set it back \
+             at some time",
+        ),
+        // Each commit had a sync, so that it does not matter when they set it.
+        (
+            postgres(1000.0, 1000.0, 1000.0, 20_000),
+            "off",
+            "Each commit durable:",
+        ),
+        // SET and RESET are commits, too.
+        (
+            postgres(3000.0, 1000.0, 1000.0, 20_000),
+            "default, off",
+            "Each commit durable:",
+        ),
+        // Nothing was written; a function wrote; so much is not told.
+        (postgres(1000.0, 0.0, 0.0, 0), "off", "Each commit durable:"),
+        (postgres(1000.0, 500.0, 900.0, 0), "off", weak),
+        (postgres(100.0, 100.0, 90.0, 2_000), "off", weak),
+    ] {
+        let found = of(&mut run, values);
+        assert!(found.starts_with(words), "{found}");
+    }
+    let mut reads = postgres(1000.0, 0.0, 0.0, 0);
+    let found = of(&mut reads, "off");
+    let words = "; sessions set synchronous_commit = off, but the run changed no rows.";
+    assert!(found.ends_with(words), "{found}");
+}
+
+#[test]
+fn parts_of_the_sentence_read_on_their_own() {
+    let mut run = postgres(1000.0, 1000.0, 900.0, 20_000);
+    fact(&mut run, "db.table[part].persistence", "unlogged");
+    fact(&mut run, "data.filesystem.type", "ext4");
+    let found = durability(&run);
+    assert!(
+        found
+            .evidence
+            .ends_with(", data on ext4; which tables the run used is not known."),
+        "{}",
+        found.evidence
+    );
+}
