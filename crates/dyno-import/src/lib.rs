@@ -36,6 +36,7 @@ mod pattern;
 mod pgbench;
 mod record;
 mod runs;
+mod stray;
 mod summary;
 mod sysbench;
 mod sysstat;
