@@ -12,6 +12,14 @@ pub enum Of {
     Intervals,
 }
 
+/// A gap: statements are counted, but not as reads, writes and others. All of them are `other`, so
+/// that the sum is right.
+pub const KINDS_UNKNOWN: &str = "counters.kinds";
+/// A gap: an imported log tells no figures of the whole run, or not its length.
+pub const TOTALS_UNKNOWN: &str = "totals";
+/// A gap: an imported log does not tell the run's length.
+pub const LENGTH_UNKNOWN: &str = "measured_s";
+
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];
 const ERRORS: &[&str] = &["errors", "errors_seen", "reconnects"];
 

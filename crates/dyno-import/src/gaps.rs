@@ -3,6 +3,7 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::IntervalSummary;
+use dyno_core::unknown::KINDS_UNKNOWN;
 
 use crate::sysbench::model::Draft;
 
@@ -93,11 +94,34 @@ pub(crate) fn gaps(
             report.and_then(|report| report.avg_ms.or(report.sum_ms)),
         ),
         ("service.max_ms", report.and_then(|report| report.max_ms)),
+        ("service.sum_ms", report.and_then(|report| report.sum_ms)),
     ] {
         add(told.is_none(), what, "the log has no statistics for it");
     }
+    of_statements(draft, &mut add);
     of_intervals(draft, &mut add);
     gaps
+}
+
+/// What the statistics lack of the statements.
+fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
+    let Some(report) = draft.report.as_ref().filter(|own| own.events().is_some()) else {
+        return;
+    };
+    let some = report.statements().is_some();
+    // Only tests of a database have them.
+    let sql = report.transactions.is_some() || report.has_kinds();
+    let in_points = draft.points.iter().any(|point| point.queries.is_some());
+    add(
+        sql && !some && !in_points,
+        "counters.queries",
+        "the statistics do not tell the number of statements",
+    );
+    add(
+        (some || in_points) && !report.tells_kinds(),
+        KINDS_UNKNOWN,
+        "the statistics do not tell reads, writes and other statements apart",
+    );
 }
 
 /// What the report lines lack.

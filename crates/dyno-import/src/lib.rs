@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use dyno_core::record::{LOG_CUT_OFF, LOG_DIGEST, NotObserved, Profile, RunRecord};
+use dyno_core::unknown::TOTALS_UNKNOWN;
 
 mod align;
 mod civil;
@@ -36,6 +37,7 @@ mod pattern;
 mod pgbench;
 mod record;
 mod runs;
+mod stray;
 mod summary;
 mod sysbench;
 mod sysstat;
@@ -250,6 +252,10 @@ pub fn import(
             utc_offset_s: options.utc_offset_s,
         };
         align::join(&mut found.run, &host, &place, &mut found.said);
+        if found.run.summary.is_none() && found.run.intervals.is_empty() {
+            let why = "the log does not tell how much was done in how much time";
+            found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
+        }
         let of_run = found.said.into_iter();
         let of_run: Vec<Warning> = of_run
             .map(|(line, text)| Warning::new(&found.file, line, text))

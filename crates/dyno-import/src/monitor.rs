@@ -1,7 +1,7 @@
 //! The tools that watch a host while a benchmark runs on it.
 
 use crate::align::HostLog;
-use crate::{ImportError, Log, Looks, Options, iostat, sysstat, vmstat};
+use crate::{ImportError, Log, Looks, Options, iostat, stray, sysstat, vmstat};
 
 /// A tool whose log is laid beside a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,11 +32,13 @@ impl Monitor {
     }
 
     pub(crate) fn read(self, log: &Log<'_>, options: &Options) -> Result<HostLog, ImportError> {
-        match self {
+        let mut read = match self {
             Self::Vmstat => vmstat::read(log, options),
             Self::Iostat => iostat::read(log, options),
             Self::Mpstat => sysstat::read(self.name(), Looks::Mpstat, log),
             Self::Sar => sysstat::read(self.name(), Looks::Sar, log),
-        }
+        }?;
+        stray::leave_out(&mut read);
+        Ok(read)
     }
 }

@@ -138,15 +138,16 @@ fn whole(draft: &Draft) -> Option<Report> {
 
 fn totals(report: &Report, events: u64) -> Counters {
     let count = |counted: Option<Counted>| counted.map_or(0, |counted| counted.count);
-    let (reads, writes) = (report.reads.unwrap_or(0), report.writes.unwrap_or(0));
-    let all = report.total.or(report.queries.map(|counted| counted.count));
     // Statements that are not told apart are other ones, so that the sum is right.
-    let rest = all.map_or(0, |all| all.saturating_sub(reads.saturating_add(writes)));
+    let (reads, writes, other) = match (report.reads, report.writes, report.other) {
+        (Some(reads), Some(writes), Some(other)) => (reads, writes, other),
+        _ => (0, 0, report.statements().unwrap_or(0)),
+    };
     Counters {
         events,
         reads,
         writes,
-        other: report.other.unwrap_or(rest),
+        other,
         errors: count(report.errors),
         reconnects: count(report.reconnects),
         ..Counters::default()

@@ -332,3 +332,77 @@ fn a_report_without_its_end_is_told() {
     let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
     assert_eq!(imported.runs[0].summary.as_ref().unwrap().measured_s, 60.0);
 }
+
+#[test]
+fn figures_whose_lines_are_missing_are_unknown() {
+    let log = include_str!("../fixtures/consistent.out");
+    let without = |labels: &[&str]| {
+        let is_left = |line: &&str| !labels.iter().any(|label| line.trim().starts_with(label));
+        let lines: Vec<&str> = log.lines().filter(is_left).collect();
+        let text = lines.join("\n");
+        let log = Log {
+            name: "log",
+            text: &text,
+        };
+        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        imported.runs.remove(0)
+    };
+    let gaps = |labels: &[&str]| -> Vec<String> {
+        let run = without(labels);
+        let names = [
+            "service.sum_ms",
+            "counters.kinds",
+            "counters.queries",
+            "totals",
+        ];
+        let gaps = run.not_observed.into_iter().map(|gap| gap.what);
+        gaps.filter(|what| names.contains(&what.as_str())).collect()
+    };
+    assert_eq!(gaps(&[]), [""; 0]);
+    assert_eq!(gaps(&["sum:"]), ["service.sum_ms"]);
+    for labels in [&["write:"][..], &["SQL statistics:"], &["other:", "total:"]] {
+        assert_eq!(gaps(labels), ["counters.kinds"], "{labels:?}");
+        let totals = without(labels).summary.unwrap().totals;
+        let kinds = (totals.reads, totals.writes, totals.queries());
+        assert_eq!(kinds, (0, 0, 120_000), "{labels:?}");
+    }
+    let labels = ["read:", "total:", "queries:"];
+    assert_eq!(gaps(&labels), ["counters.queries"]);
+    assert_eq!(without(&labels).summary.unwrap().totals.queries(), 0);
+    let labels = ["transactions:", "queries:", "total number", "events (avg"];
+    assert_eq!(gaps(&labels), ["totals"]);
+    assert!(without(&labels).summary.is_none());
+}
+
+#[test]
+fn all_statements_are_the_queries() {
+    let log = include_str!("../fixtures/consistent.out");
+    let changed = log.replace("120000 (2000.00", "121000 (2000.00");
+    let log = Log {
+        name: "log",
+        text: &changed,
+    };
+    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let run = imported.runs.remove(0);
+    assert_eq!(
+        run.fact("import.contradictions"),
+        Some("a total of 120000 statements, but 121000 queries")
+    );
+}
+
+#[test]
+fn events_of_all_threads_are_the_events() {
+    let log = include_str!("../fixtures/consistent.out");
+    let changed = log.replace("1500.0000/10.00", "1501.0000/10.00");
+    let log = Log {
+        name: "log",
+        text: &changed,
+    };
+    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let run = imported.runs.remove(0);
+    let found = run.fact("import.contradictions").unwrap_or_default();
+    assert!(
+        found.contains("make 6004, but the report says 6000"),
+        "{found}"
+    );
+}

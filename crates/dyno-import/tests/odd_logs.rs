@@ -208,6 +208,61 @@ fn a_sampled_transaction_log_is_detected_by_its_numbers() {
 }
 
 #[test]
+fn a_transaction_log_that_lacks_clients_is_doubted() {
+    let log = |clients: &[u32]| -> String {
+        let line = |client: &u32| {
+            (1..=20)
+                .map(|n| format!("{client} {n} 900 0 1795797000 {}\n", n * 40_000 + client))
+                .collect::<String>()
+        };
+        clients.iter().map(line).collect()
+    };
+    let fact = |clients: &[u32]| {
+        let run = one(Tool::Pgbench, &log(clients));
+        run.fact(LOG_CUT_OFF).map(str::to_owned)
+    };
+    assert_eq!(fact(&[0, 1, 2, 3]), None);
+    for clients in [&[2, 3][..], &[0, 3]] {
+        let found = fact(clients).unwrap_or_default();
+        assert!(found.contains("nothing of 2 of the clients"), "{found}");
+    }
+}
+
+#[test]
+fn a_transaction_log_of_another_run_is_doubted() {
+    let line = |n: u32| {
+        let at_us = n * 10_000;
+        let (s, us) = (1_795_797_000 + at_us / 1_000_000, at_us % 1_000_000);
+        format!("0 {n} 900 0 {s} {us}\n")
+    };
+    let report = |processed: u32| {
+        format!(
+            "number of transactions actually processed: {processed}\n\
+             latency average = 0.9 ms\ntps = {processed}.0 (without initial connection time)\n"
+        )
+    };
+    let fact = |logged: u32| {
+        let log: String = (1..=logged).map(line).collect();
+        let text = format!("{PGBENCH}{}", report(100));
+        let logs = [("out", text.as_str()), ("log", log.as_str())];
+        let logs = logs.map(|(name, text)| Log { name, text });
+        let mut imported = import(Tool::Pgbench, &logs, &[], &Options::default()).unwrap();
+        assert_eq!(imported.runs.len(), 1);
+        let run = imported.runs.remove(0);
+        run.fact(LOG_CUT_OFF).map(str::to_owned)
+    };
+    assert_eq!(fact(100), None);
+    let found = fact(120).unwrap_or_default();
+    assert!(
+        found.contains("holds 120 transactions, more than the 100 of the report"),
+        "{found}"
+    );
+    // A log that ends at another time.
+    let found = fact(2000).unwrap_or_default();
+    assert!(found.contains("is 20.0 s long"), "{found}");
+}
+
+#[test]
 fn other_text_within_a_figure_of_pgbench_is_named() {
     let text = "duration: 40 s\nnumber of transactions actually processed: 32000\n\
                 latency average = 7.499 ms\nlatency stddev = 3.initial connection time = 9.1 ms\n\

@@ -432,6 +432,8 @@ fn contradictions_of_fio() {
     assert!(few.contains("327328 latencies of 10 I/Os"), "{few}");
     let low = changed(&|own| own["clat_ns"]["percentile"]["99.000000"] = 1.into());
     assert!(low.contains("is above p99, 1 ns"), "{low}");
+    let early = changed(&|own| own["lat_ns"]["mean"] = 1.0.into());
+    assert!(early.contains("a mean lat of 1 ns"), "{early}");
     let mut jobs: serde_json::Value =
         serde_json::from_str(include_str!("../fixtures/fio-jobs.json")).unwrap();
     for name in ["bw_bytes", "bw", "io_bytes"] {
@@ -462,6 +464,12 @@ fn contradictions_of_hammerdb() {
     let long = log.replace("test period of 5 in", "test period of 500 in");
     let told = "the test period was to be 30000 s, but the log's times make 300 s";
     assert_eq!(contradictions(Tool::Hammerdb, &long), told);
+    let minutes = "Vuser 1:4 ...,\nVuser 1:5 ...,\nVuser 1:Test complete";
+    let counted = log.replace("Vuser 1:Test complete", minutes);
+    assert_eq!(contradictions(Tool::Hammerdb, &counted), "");
+    let told = "was to be 5 minutes, but the log counts 4 until";
+    let found = contradictions(Tool::Hammerdb, &counted.replace("Vuser 1:5 ...,\n", ""));
+    assert!(found.contains(told), "{found}");
     let slow = ["101234", "104410", "99872"]
         .iter()
         .fold(log.to_owned(), |log, tpm| log.replace(tpm, "5"));

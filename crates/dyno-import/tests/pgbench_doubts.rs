@@ -184,3 +184,46 @@ fn what_was_skipped_is_kept_and_an_end_that_is_missing_is_told() {
         "{warnings}"
     );
 }
+
+#[test]
+fn a_lag_that_cannot_be_leaves_the_service_time_unknown() {
+    let service = |run: &RunRecord| {
+        let summary = run.summary.clone().unwrap();
+        assert_eq!(summary.response.unwrap().count, 183);
+        (
+            summary.service.count,
+            run.not_observed("service.mean_ms").is_some(),
+        )
+    };
+    assert_eq!(service(&read(THROTTLED)), (183, false));
+    for (lag, told) in [
+        (
+            "avg 9.142 (max 2.165) ms",
+            "9.142 ms, is above the longest, 2.165 ms",
+        ),
+        (
+            "avg 1.142 (max 2.165) ms",
+            "1.142 ms, is above the mean latency, 0.935 ms",
+        ),
+    ] {
+        let changed = with(THROTTLED, "rate limit schedule lag: ", lag);
+        contradicts(&changed, told);
+        assert_eq!(service(&read(&changed)), (0, true));
+    }
+}
+
+#[test]
+fn counts_and_shares_agree() {
+    let failed = with(THROTTLED, "number of failed transactions: ", "6 (0.000%)");
+    contradicts(
+        &failed,
+        "6 failed transactions of 189 are 3.175 %, but it says 0.000 %",
+    );
+    let failed = with(THROTTLED, "number of failed transactions: ", "6 (3.175%)");
+    assert_eq!(read(&failed).fact("import.contradictions"), None);
+    let counted = THROTTLED.replace("duration: 3 s", "number of transactions per client: 60");
+    contradicts(
+        &counted,
+        "183 transactions were processed, but 2 clients with 60 each make 120",
+    );
+}

@@ -6,6 +6,7 @@ use dyno_core::interval::Counters;
 use dyno_core::record::{Operation, RunRecord, Span};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
+use dyno_core::unknown::{self, Of};
 
 use crate::buckets::Distribution;
 use crate::family::{Family, Label, Sample, Value};
@@ -89,6 +90,17 @@ const OF_ALL: [(Metric, Tell); 11] = [
     }),
 ];
 
+/// The counters that an imported log may not hold, by the metrics that tell them.
+const COUNTERS: [(&str, Metric); 7] = [
+    ("reads", STATEMENTS),
+    ("rows", ROWS),
+    ("bytes_in", RECEIVED),
+    ("bytes_out", SENT),
+    ("errors_seen", ERRORS),
+    ("reconnects", RECONNECTS),
+    ("retries", RETRIES),
+];
+
 /// Those of an open loop.
 const OF_OPEN: [(Metric, Tell); 2] = [
     (BACKLOG, |after| known(after.interval.backlog)),
@@ -130,9 +142,15 @@ impl History<'_> {
             .collect();
         let open = self.figures.is_open();
         let of_open = OF_OPEN.iter().filter(|_| open);
+        let unknown = unknown::counters(&self.run.not_observed, Of::Intervals);
+        let is_known = |(metric, _): &&(Metric, Tell)| {
+            let counters = COUNTERS.iter().filter(|(_, own)| own.name == metric.name);
+            !counters.into_iter().any(|(name, _)| unknown.contains(name))
+        };
         let mut families: Vec<Family> = OF_ALL
             .iter()
             .chain(of_open)
+            .filter(is_known)
             .map(|(metric, tell)| metric.family(told(&afters, tell)))
             .collect();
         let at = |at_unix_s: f64, labels: Vec<Label>, value: f64| Sample {
@@ -250,4 +268,76 @@ fn response(span: &Span) -> Distribution {
     let sum_ns = span.response.mean() * span.response.len() as f64;
     let extremes = (span.response.min(), span.response.max());
     Distribution::new(&span.response, sum_ns as u64, extremes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::record::{NotObserved, Profile, RunHead, Source};
+    use dyno_core::summary::RunSummary;
+
+    fn imported(unknown: &[&str]) -> RunRecord {
+        let summary = RunSummary {
+            started_unix_s: Some(1_795_000_000.0),
+            ..RunSummary::default()
+        };
+        let mut run = RunRecord::new(RunHead {
+            name: "imported".to_owned(),
+            source: Source::Pgbench,
+            profile: Profile::Standard,
+            tool: "pgbench".to_owned(),
+            created_unix_s: 1_795_000_000.0,
+            argv: Vec::new(),
+            workload: summary.workload.clone(),
+            script_sha256: String::new(),
+            target: summary.target.clone(),
+            drive: None,
+            percentiles: Vec::new(),
+            factors: Default::default(),
+            note: String::new(),
+            phase: None,
+            trial: None,
+            plan: None,
+        });
+        run.summary = Some(summary);
+        let gap = |what: &&str| NotObserved {
+            what: (*what).to_owned(),
+            why: String::new(),
+        };
+        run.not_observed = unknown.iter().map(gap).collect();
+        run.intervals = vec![IntervalSummary {
+            at_s: 1.0,
+            length_s: 1.0,
+            sessions: None,
+            states: None,
+            counters: Counters::default(),
+            printed: None,
+            errors_seen: 0,
+            percentiles: Vec::new(),
+            max_ms: None,
+            backlog: None,
+            concurrency: None,
+        }];
+        run
+    }
+
+    #[test]
+    fn counters_that_a_log_does_not_hold_have_no_metric() {
+        let has = |unknown: &[&str], metric: Metric| {
+            let families = families(&imported(unknown)).unwrap();
+            families.iter().any(|family| family.name == metric.name)
+        };
+        assert!(has(&[], STATEMENTS) && has(&[], ERRORS));
+        let unknown = ["counters.queries", "intervals.errors"];
+        assert!(!has(&unknown, STATEMENTS) && !has(&unknown, ERRORS));
+        assert!(has(&unknown, EVENTS) && has(&unknown, ROWS));
+    }
+
+    #[test]
+    fn each_counter_that_may_be_unknown_has_its_metric() {
+        for (name, metric) in COUNTERS {
+            assert!(Counters::NAMES.contains(&name) || name == "errors_seen");
+            assert!(OF_ALL.iter().any(|(own, _)| own.name == metric.name));
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! The machine's summary of a run.
 
+use dyno_core::interval::Counters;
 use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::{self, Of};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, LENGTH_UNKNOWN, Of, TOTALS_UNKNOWN};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,14 +32,24 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
+const LATENCIES: &[&str] = &["min_ms", "mean_ms", "max_ms", "sum_ms"];
+const RATES: &[&str] = &[
+    "events_per_s",
+    "queries_per_s",
+    "errors_per_s",
+    "reconnects_per_s",
+];
+/// Counters of [`KINDS_UNKNOWN`].
+const KINDS: [&str; 3] = ["reads", "writes", "other"];
+
 /// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 6] = [
-    (
-        "service",
-        &["service", "response"],
-        &["min_ms", "mean_ms", "max_ms", "sum_ms"],
-    ),
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 10] = [
+    ("service", &["service", "response"], LATENCIES),
+    (TOTALS_UNKNOWN, &["service", "response"], LATENCIES),
+    (TOTALS_UNKNOWN, &["totals"], &Counters::NAMES),
+    (TOTALS_UNKNOWN, &["rates"], RATES),
+    ("service.sum_ms", &["service", "response"], &["sum_ms"]),
     ("service.min_ms", &["service", "response"], &["min_ms"]),
     (
         "service.mean_ms",
@@ -71,10 +82,20 @@ pub(crate) fn with_nulls<T: Serialize>(
             }
         }
     }
+    if unknown(TOTALS_UNKNOWN) || unknown(LENGTH_UNKNOWN) {
+        for place in ["", "/summary"] {
+            if let Some(run) = value.pointer_mut(place) {
+                forget(run, &["measured_s", "elapsed_s"]);
+            }
+        }
+    }
     let of_run = unknown::counters(gaps, Of::Run);
     for place in ["/totals", "/summary/totals"] {
         if let Some(totals) = value.pointer_mut(place) {
             forget(totals, &of_run);
+            if unknown(KINDS_UNKNOWN) {
+                KINDS.iter().for_each(|kind| totals[*kind] = Value::Null);
+            }
         }
     }
     let of_intervals = unknown::counters(gaps, Of::Intervals);
@@ -171,6 +192,43 @@ mod tests {
             (&0.into(), &0.into())
         );
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&told));
+    }
+
+    #[test]
+    fn figures_of_a_log_without_totals_are_null() {
+        let gap = |what: &str| NotObserved {
+            what: what.to_owned(),
+            why: "the log does not tell it".to_owned(),
+        };
+        let mut run = RunSummary {
+            not_observed: vec![gap(TOTALS_UNKNOWN)],
+            ..samples::good()
+        };
+        (run.measured_s, run.elapsed_s) = (0.0, 0.0);
+        (run.totals, run.rates, run.service) = Default::default();
+        let told = json(&run);
+        let unknown = [
+            &told["measured_s"],
+            &told["elapsed_s"],
+            &told["totals"]["events"],
+            &told["rates"]["events_per_s"],
+            &told["service"]["min_ms"],
+        ];
+        assert_eq!(unknown, [&Value::Null; 5], "{told:#}");
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&told));
+
+        let mut run = samples::good();
+        run.not_observed = vec![gap(KINDS_UNKNOWN), gap("service.sum_ms")];
+        (run.totals.reads, run.totals.writes, run.totals.other) = (0, 0, 900);
+        run.service.sum_ms = 0.0;
+        let told = json(&run);
+        for kind in KINDS {
+            assert_eq!(told["totals"][kind], Value::Null);
+        }
+        assert_eq!(told["service"]["sum_ms"], Value::Null);
+        assert!(told["rates"]["queries_per_s"].is_number());
         assert!(validator.is_valid(&told));
     }
 

@@ -318,3 +318,38 @@ fn a_taken_name_gets_a_number() {
     let results = Results::open_read(&path).unwrap();
     assert_eq!(results.load(3, &Scope::summary()).unwrap().head.name, "a-3");
 }
+
+#[test]
+fn columns_of_an_imported_run_say_what_its_json_says() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut results = Results::open(&path).unwrap();
+    let columns = |id: i64| -> (Option<i64>, Option<f64>) {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let sql = "SELECT errors, queries_per_s FROM run WHERE id = ?1";
+        let row = connection.query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)));
+        row.unwrap()
+    };
+    for (name, unknown, expected) in [
+        ("counted", &[][..], (Some(10), Some(35.0))),
+        ("without", &["errors", "counters.queries"], (None, None)),
+    ] {
+        let mut run = RunRecord::new(head(name));
+        run.state = RunState::Imported;
+        let gap = |what: &&str| NotObserved {
+            what: (*what).to_owned(),
+            why: "the log does not hold it".to_owned(),
+        };
+        run.not_observed = unknown.iter().map(gap).collect();
+        let mut told = summary();
+        // Errors are counted without their codes.
+        told.errors.clear();
+        told.totals.errors = 10;
+        told.not_observed.clone_from(&run.not_observed);
+        run.summary = Some(told.clone());
+        let id = results.import(&run).unwrap();
+        assert_eq!(columns(id), expected, "{name}");
+        results.set_summary(id, &told).unwrap();
+        assert_eq!(columns(id), expected, "{name}, judged");
+    }
+}

@@ -40,6 +40,7 @@ impl Group<'_> {
                     bandwidth(own),
                     self.size(job, index, own),
                     latencies(own),
+                    own.submission(),
                     percentiles(&own.latency()),
                     counted(own),
                 ];
@@ -270,6 +271,20 @@ fn latencies(own: &Direction) -> Option<String> {
             latency.mean, latency.min, latency.max
         )
     })
+}
+
+impl Direction {
+    /// Whether latencies with the submission are no shorter than those without.
+    fn submission(&self) -> Option<String> {
+        let (with, without) = (self.lat_ns.mean, self.clat_ns.mean);
+        let known = self.total_ios > 0 && with > 0.0 && without > 0.0;
+        (known && with * (1.0 + TOLERANCE) + 1.0 < without).then(|| {
+            format!(
+                "a mean lat of {with} ns, which includes the submission, is below a mean clat of \
+                     {without} ns"
+            )
+        })
+    }
 }
 
 /// Whether percentiles ascend, up to the longest.

@@ -126,6 +126,14 @@ pub(super) fn contradictions(
             "the test period was to be {stated:.0} s, but the log's times make {real:.0} s"
         ));
     }
+    if let (Some(stated), Some(counted)) = (draft.duration_min, draft.counted_min)
+        && (stated - counted).abs() >= 1.0
+    {
+        all.push(format!(
+            "the test period was to be {stated} minutes, but the log counts {counted} until the \
+             test was complete"
+        ));
+    }
     all.extend(counter(draft, tpm as f64));
     all
 }

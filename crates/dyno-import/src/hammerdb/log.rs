@@ -41,6 +41,8 @@ pub(super) struct Draft {
     pub(super) monitor: Option<String>,
     pub(super) rampup_min: Option<f64>,
     pub(super) duration_min: Option<f64>,
+    /// The minutes that it counted until the test was complete.
+    pub(super) counted_min: Option<f64>,
     /// When the measurement began and ended, where the log has times.
     pub(super) began: Option<Moment>,
     pub(super) ended: Option<Moment>,
@@ -147,6 +149,8 @@ impl<'a> Reader<'a> {
             self.draft.duration_min = leading(rest);
         } else if said.starts_with("Test complete, Taking end Transaction Count") {
             self.draft.ended = self.moment;
+            let counts = self.stage == Stage::Test && self.minutes > 0.0;
+            self.draft.counted_min = counts.then_some(self.minutes);
             self.stage = Stage::After;
         } else if let Some((count, rest)) = number::leading_count(said)
             && rest.trim().starts_with("Active Virtual Users configured")

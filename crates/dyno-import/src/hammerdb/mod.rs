@@ -12,6 +12,7 @@ use dyno_core::interval::OperationCounters;
 use dyno_core::record::{NotObserved, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
+use dyno_core::unknown::LENGTH_UNKNOWN;
 
 use crate::gaps::gap;
 use crate::runs::{self, About, fact};
@@ -323,7 +324,7 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         ));
     }
     if !length_known {
-        gaps.push(gap("measured_s", "the log does not tell the test period"));
+        gaps.push(gap(LENGTH_UNKNOWN, "the log does not tell the test period"));
     }
     if draft.profile.is_read() && matches!(draft.profile.of, Of::One(_)) {
         let why = "the time profile of one virtual user has neither extremes nor its length";

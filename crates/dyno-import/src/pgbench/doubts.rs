@@ -61,7 +61,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         (output.per_client, output.clients, output.processed)
     {
         let asked = per_client.saturating_mul(u64::from(clients));
-        if asked != processed {
+        if processed < asked {
             let text = format!(
                 "{processed} of {asked} transactions were processed: clients were given up, or \
                  transactions failed"
@@ -93,7 +93,57 @@ pub(super) fn contradictions(output: &Output, started: Option<f64>) -> Vec<Strin
         all.extend(parts(output, processed));
         all.extend(progress(output, started, processed, tps));
     }
+    all.extend(lag(output));
+    all.extend(more_than_asked(output));
+    all.extend(failed_share(output));
     all
+}
+
+/// Whether there are more transactions than the clients were to make.
+fn more_than_asked(output: &Output) -> Option<String> {
+    let (each, clients, processed) = (output.per_client?, output.clients?, output.processed?);
+    let asked = each.saturating_mul(u64::from(clients));
+    (processed > asked).then(|| {
+        format!(
+            "{processed} transactions were processed, but {clients} clients with {each} each make \
+             {asked}"
+        )
+    })
+}
+
+/// Whether the share of failed transactions is that of their count. Versions differ in whether
+/// skipped ones count.
+fn failed_share(output: &Output) -> Option<String> {
+    /// It has three decimals.
+    const ROUNDING: f64 = 0.001;
+    let (failed, percent) = (output.failed?, output.failed_percent?);
+    let all = output.processed?.saturating_add(failed);
+    let share = |of: u64| 100.0 * failed as f64 / of.max(1) as f64;
+    let most = share(all);
+    let least = share(all.saturating_add(output.skipped.unwrap_or(0)));
+    (percent < least - ROUNDING || percent > most + ROUNDING).then(|| {
+        format!("{failed} failed transactions of {all} are {most:.3} %, but it says {percent:.3} %")
+    })
+}
+
+/// Whether the lag behind the schedule cannot be so: its mean is above its maximum, or above the
+/// mean latency, which includes it.
+pub(super) fn lag(output: &Output) -> Option<String> {
+    let (mean_ms, longest_ms) = output.lag_ms?;
+    let is_above = |limit_ms: f64| mean_ms > limit_ms + LATENCY_ROUNDING_MS;
+    if is_above(longest_ms) {
+        return Some(format!(
+            "the mean lag behind the schedule, {mean_ms:.3} ms, is above the longest, \
+             {longest_ms:.3} ms"
+        ));
+    }
+    let latency_ms = output
+        .latency_ms
+        .filter(|latency_ms| is_above(*latency_ms))?;
+    Some(format!(
+        "the mean lag behind the schedule, {mean_ms:.3} ms, is above the mean latency, \
+         {latency_ms:.3} ms, which includes it"
+    ))
 }
 
 /// Little's law: the rate times the mean latency, without the lag behind a schedule, are the

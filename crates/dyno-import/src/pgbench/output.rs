@@ -63,6 +63,8 @@ pub(super) struct Output {
     pub(super) per_client: Option<u64>,
     pub(super) processed: Option<u64>,
     pub(super) failed: Option<u64>,
+    /// What share of all they are, in percent, as printed.
+    pub(super) failed_percent: Option<f64>,
     pub(super) skipped: Option<u64>,
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,

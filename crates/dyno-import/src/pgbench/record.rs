@@ -53,8 +53,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     let missing = single.as_ref().and_then(|single| single.missing.as_ref());
     run.facts.extend(missing.map(|text| runs::cut_off(text)));
     run.facts.extend(runs::contradictions(&contradictions));
-    let told = contradictions.into_iter();
-    said.extend(told.map(|text| (Some(output.line), text)));
+    said.extend((contradictions.into_iter()).map(|text| (Some(output.line), text)));
     run.events = events(output);
     run.series = series(output, started);
     let origin = started.or(sums.start_s());
@@ -414,6 +413,7 @@ fn summary(
         let whole = runs::mean_only(count, mean_ms, output.stddev_ms);
         match output.lag_ms {
             // The printed latency counts from the schedule.
+            Some(_) if doubts::lag(output).is_some() => summary.response = Some(whole),
             Some((lag_ms, _)) => {
                 let own = (mean_ms - lag_ms).max(0.0);
                 summary.service = runs::mean_only(count, own, None);

@@ -54,7 +54,12 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
         "duration" => run.duration_s = ms(),
         "number of transactions per client" => run.per_client = count(),
         "number of transactions actually processed" => run.processed = count(),
-        "number of failed transactions" => run.failed = count(),
+        "number of failed transactions" => {
+            run.failed = count();
+            let share = value.split_once('(').map(|(_, share)| share);
+            let share = share.filter(|share| share.contains('%'));
+            run.failed_percent = share.and_then(number::leading).map(|(percent, _)| percent);
+        }
         "number of transactions skipped" => run.skipped = count(),
         "number of transactions retried" => run.retried = count(),
         "total number of retries" => run.retries = count(),

@@ -1,6 +1,6 @@
 //! What a log of single transactions tells of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::{Counters, Latencies, OperationCounters};
@@ -37,7 +37,7 @@ pub(super) struct Single<'a> {
     end_us: u64,
     /// Whether it holds all transactions that the report counts.
     pub(super) is_whole: bool,
-    /// What is missing according to the transaction numbers, if there is no report.
+    /// Why it is not the report's, or without a report what its numbers show to be missing.
     pub(super) missing: Option<String>,
 }
 
@@ -57,25 +57,11 @@ impl<'a> Single<'a> {
             .min()?;
         let end_us = all.last()?.ended_us;
         let columns = columns(&all, output, said);
-        let mut is_whole = match output.processed {
-            None => true,
-            Some(processed) => {
-                let share = done as f64 / processed.max(1) as f64;
-                if done as u64 != processed {
-                    let text = format!(
-                        "the log of transactions holds {done} of {processed}: {}",
-                        match share < WHOLE {
-                            true => "it is a sample, or a file of it is missing",
-                            false => "some lines are missing",
-                        }
-                    );
-                    said.push((None, text));
-                }
-                (WHOLE..=1.0).contains(&share)
-            }
-        };
+        let mut foreign = Vec::new();
+        let mut is_whole = is_whole(done as u64, output.processed, said, &mut foreign);
         let own_s = (end_us - start_us) as f64 / US_PER_S;
-        let report_s = output.processed.zip(output.tps.filter(|tps| *tps > 0.0));
+        let tps = output.tps_with_connecting.or(output.tps);
+        let report_s = output.processed.zip(tps.filter(|tps| *tps > 0.0));
         if let Some(report_s) = report_s.map(|(processed, tps)| processed as f64 / tps) {
             let (share, seconds) = LENGTH_TOLERANCE;
             if (own_s - report_s).abs() > share * report_s + seconds {
@@ -83,11 +69,14 @@ impl<'a> Single<'a> {
                     "the log of transactions is {own_s:.1} s long, but the report's figures make \
                      {report_s:.1} s: it is of another run, or a time in it is wrong"
                 );
-                said.push((None, text));
+                foreign.push(text);
                 is_whole = false;
             }
         }
-        let missing = missing(&all).filter(|_| output.processed.is_none());
+        let missing = match output.processed {
+            Some(_) => Some(foreign.join("; ")).filter(|text| !text.is_empty()),
+            None => missing(&all).or_else(|| without_clients(&all)),
+        };
         said.extend(missing.clone().map(|text| (None, text)));
         let single = Self {
             missing,
@@ -381,6 +370,36 @@ fn columns(
     columns
 }
 
+/// Whether a log with so many transactions is that of a report with so many; as far as it is not,
+/// why.
+fn is_whole(
+    done: u64,
+    processed: Option<u64>,
+    said: &mut Vec<(Option<usize>, String)>,
+    foreign: &mut Vec<String>,
+) -> bool {
+    let Some(processed) = processed else {
+        return true;
+    };
+    if done > processed {
+        foreign.push(format!(
+            "the log of transactions holds {done} transactions, more than the {processed} of the \
+             report: it is of another run"
+        ));
+        return false;
+    }
+    let is_whole = done as f64 >= WHOLE * processed as f64;
+    if done != processed {
+        let why = match is_whole {
+            false => "it is a sample, or a file of it is missing",
+            true => "some lines are missing",
+        };
+        let text = format!("the log of transactions holds {done} of {processed}: {why}");
+        said.push((None, text));
+    }
+    is_whole
+}
+
 /// Whether the clients' numbers of their transactions show that some are missing, as in a sample
 /// (`--sampling-rate`).
 fn missing(all: &[&Transaction]) -> Option<String> {
@@ -395,6 +414,19 @@ fn missing(all: &[&Transaction]) -> Option<String> {
             "the transaction log holds {} of {numbered} transactions by their numbers: it is \
              sampled or incomplete, so its rate is too low",
             all.len()
+        )
+    })
+}
+
+/// Whether clients lack in a log without its report. They are numbered from 0, and each thread of
+/// pgbench writes a file of its own clients.
+fn without_clients(all: &[&Transaction]) -> Option<String> {
+    let clients: BTreeSet<u32> = all.iter().map(|one| one.client).collect();
+    let lacking = u64::from(*clients.last()?) + 1 - clients.len() as u64;
+    (lacking > 0).then(|| {
+        format!(
+            "the transaction log has nothing of {lacking} of the clients: a file of it is \
+             missing, as each thread of pgbench writes one, so its rate is too low"
         )
     })
 }

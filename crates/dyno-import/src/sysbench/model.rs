@@ -136,6 +136,30 @@ impl Report {
             .or(self.transactions.map(|counted| counted.count))
     }
 
+    /// Statements of all kinds, where that is known.
+    pub(crate) fn statements(&self) -> Option<u64> {
+        let parts = || {
+            let sum = self.reads?.checked_add(self.writes?)?;
+            sum.checked_add(self.other?)
+        };
+        let queries = self.queries.map(|counted| counted.count);
+        self.total.or(queries).or_else(parts)
+    }
+
+    /// Whether any of the statements' kinds is told.
+    pub(crate) fn has_kinds(&self) -> bool {
+        [self.reads, self.writes, self.other]
+            .iter()
+            .any(Option::is_some)
+    }
+
+    /// Whether all of them are.
+    pub(crate) fn tells_kinds(&self) -> bool {
+        [self.reads, self.writes, self.other]
+            .iter()
+            .all(Option::is_some)
+    }
+
     /// How long the run was: as printed, else as a count and its rate imply.
     pub(crate) fn time_s(&self) -> Option<f64> {
         let printed = self.total_time_s.filter(|seconds| *seconds > 0.0);

@@ -63,6 +63,8 @@ struct Reader<'a> {
     /// The place of the rows' names.
     name: Option<usize>,
     headings: usize,
+    /// The time of the first heading, at which the first interval begins.
+    began: Option<f64>,
     /// The times of all samples, and their places.
     moments: Vec<Moment>,
     /// Whether the times are UTC.
@@ -112,7 +114,8 @@ impl Reader<'_> {
             self.headings += 1;
             self.columns = words.iter().map(|word| word.to_ascii_lowercase()).collect();
             (self.of, self.name) = Of::heading(&self.columns);
-            self.seconds(time_s);
+            let began = self.seconds(time_s);
+            self.began.get_or_insert(began);
             return;
         }
         match line.cut && self.of != Of::Nothing {
@@ -245,6 +248,8 @@ impl Reader<'_> {
         let steps: Vec<f64> = (self.moments.windows(2))
             .map(|pair| (pair[1].seconds - pair[0].seconds).abs())
             .collect();
+        let first_s = self.began.zip(self.moments.first());
+        let first_s = first_s.map(|(began, moment)| moment.seconds - began);
         let moment = |moment: Moment| {
             dated.then_some(Moment {
                 ambiguous,
@@ -256,9 +261,7 @@ impl Reader<'_> {
             file: self.file.to_owned(),
             tool,
             first_since_boot: false,
-            interval_s: dyno_stats::median(&steps)
-                .filter(|s| *s > 0.0)
-                .unwrap_or(1.0),
+            interval_s: interval_s(&steps, first_s),
             moments: self.moments.into_iter().map(moment).collect(),
             collected: self.collected,
             facts: self.machine.facts,
@@ -266,6 +269,16 @@ impl Reader<'_> {
             warnings: self.warnings,
         }
     }
+}
+
+/// The usual interval. Of two samples the time of one may be damaged, so that the first interval
+/// counts if it is shorter.
+fn interval_s(steps: &[f64], first_s: Option<f64>) -> f64 {
+    let usual = dyno_stats::median(steps)
+        .filter(|s| *s > 0.0)
+        .unwrap_or(1.0);
+    let first_s = first_s.filter(|s| *s > 0.0 && steps.len() == 1);
+    first_s.map_or(usual, |first_s| usual.min(first_s))
 }
 
 /// Whether a row has the names of columns: none of its words is a figure, and one is typical.

@@ -242,3 +242,25 @@ proptest! {
         let _ = read("sar", Looks::Sar, &Log { name: "x", text: &text });
     }
 }
+
+#[test]
+fn a_damaged_time_makes_no_long_interval() {
+    assert_eq!(super::interval_s(&[9034.0], Some(1.0)), 1.0);
+    assert_eq!(super::interval_s(&[60.0], Some(60.0)), 60.0);
+    assert_eq!(super::interval_s(&[10.0, 10.0], Some(3.0)), 10.0);
+    assert_eq!(super::interval_s(&[], None), 1.0);
+    let log = |second: &str| {
+        let text = format!(
+            "Linux 6.1.0 (host) \t2026-11-27 \t_x86_64_\t(2 CPU)\n\n\
+             16:30:32  CPU  %user  %nice  %system  %iowait  %steal  %idle\n\
+             16:30:33  all  70.15  0.00  29.85  0.00  0.00  0.00\n\
+             {second}  all  74.75  0.00  25.25  0.00  0.00  0.00\n"
+        );
+        let log = Log {
+            name: "log",
+            text: &text,
+        };
+        super::read("sar", Looks::Sar, &log).unwrap().interval_s
+    };
+    assert_eq!((log("16:30:34"), log("19:00:34")), (1.0, 1.0));
+}

@@ -1,7 +1,9 @@
 //! Latencies: a table of percentiles and the distribution.
 
+use dyno_core::record::NotObserved;
 use dyno_core::reported::Figure;
 use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
+use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::look::{Ink, columns};
 use super::page::Page;
@@ -53,8 +55,9 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
 
 /// Why there are no latencies.
 pub(super) fn unknown(run: &RunSummary) -> String {
+    let none = |gap: &NotObserved| gap.what == TOTALS_UNKNOWN;
     match run.totals.events {
-        0 => format!(
+        0 if !run.not_observed.iter().any(none) => format!(
             "No {} ended, so there is none to tell.",
             EventWord::of(run).one()
         ),

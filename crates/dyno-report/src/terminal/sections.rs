@@ -2,15 +2,17 @@
 
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
-use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, Drive, OptionValue, RandKind, RandPlan, Scheduled};
+use dyno_core::record::NotObserved;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
+use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::latency::table;
 use super::look::{Ink, columns, wrap};
 use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
+use super::statements::kinds;
 use super::words::EventWord;
 use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
 
@@ -62,11 +64,22 @@ pub(super) fn sessions(drive: &Drive) -> String {
     }
 }
 
+/// What an imported log does not tell.
+const UNKNOWN: &str = "not known: the log does not tell";
+
+fn measured_length(run: &RunSummary) -> String {
+    let is_unknown = |gap: &NotObserved| [TOTALS_UNKNOWN, LENGTH_UNKNOWN].contains(&&*gap.what);
+    match run.not_observed.iter().any(is_unknown) && run.measured_s == 0.0 {
+        true => UNKNOWN.to_owned(),
+        false => length(run.measured_s),
+    }
+}
+
 /// How the run was driven, and for how long.
 pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     let Some(drive) = &run.drive else {
-        page.row("load", Ink::Plain, "not known: the log does not tell");
-        page.row("measured", Ink::Plain, &length(run.measured_s));
+        page.row("load", Ink::Plain, UNKNOWN);
+        page.row("measured", Ink::Plain, &measured_length(run));
         return;
     };
     let mut load = sessions(drive);
@@ -105,7 +118,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         load += &distribution(rand);
     }
     page.row("load", Ink::Plain, &load);
-    let mut measured = length(run.measured_s);
+    let mut measured = measured_length(run);
     match drive.time.map(|time| time.as_secs_f64()) {
         Some(asked) if run.measured_s < asked * 0.99 => {
             measured += &format!(" of {}", length(asked));
@@ -128,13 +141,21 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
 /// What was done per second, and how that moved.
 pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let (totals, rates) = (&run.totals, &run.rates);
+    let unknown = |what: &str| run.not_observed.iter().any(|gap| gap.what == what);
+    if unknown(TOTALS_UNKNOWN) && totals.events == 0 {
+        page.row(EventWord::of(run).many(), Ink::Plain, "–");
+        return;
+    }
     let mut rows = vec![(
         EventWord::of(run).many(),
         rates.events_per_s,
         thousands(totals.events) + " in all",
     )];
     if totals.queries() > 0 {
-        let all = thousands(totals.queries()) + " in all" + &kinds(totals);
+        let mut all = thousands(totals.queries()) + " in all";
+        if !unknown(KINDS_UNKNOWN) {
+            all += &kinds(totals);
+        }
         rows.push(("queries", rates.queries_per_s, all));
     }
     let figures: Vec<String> = rows.iter().map(|row| rate(row.1)).collect();
@@ -430,27 +451,6 @@ fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
     if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
         table("pacing", &[("  lag", lag)], page);
     }
-}
-
-fn kinds(totals: &Counters) -> String {
-    let all = totals.queries() as f64;
-    let empty = match totals.reads_empty {
-        0 => String::new(),
-        empty => {
-            let share = percent(empty as f64 / totals.reads as f64);
-            format!(" ({share} of them found no row)")
-        }
-    };
-    let kinds: Vec<String> = [
-        (totals.reads, "reads", empty.as_str()),
-        (totals.writes, "writes", ""),
-        (totals.other, "others", ""),
-    ]
-    .iter()
-    .filter(|(count, ..)| *count > 0)
-    .map(|(count, name, more)| format!("{} {name}{more}", percent(*count as f64 / all)))
-    .collect();
-    format!(": {}", kinds.join(", "))
 }
 
 fn busy(shares: &[f64]) -> String {

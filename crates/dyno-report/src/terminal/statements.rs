@@ -1,5 +1,6 @@
 //! What each shape of statement took.
 
+use dyno_core::interval::Counters;
 use dyno_core::summary::{DigestSummary, DigestsSummary, Percentile, RunSummary, StatementSummary};
 
 use super::look::{Ink, columns, cut};
@@ -232,6 +233,28 @@ fn figures(one: &StatementSummary, full: bool, shown: &[usize]) -> Vec<String> {
 fn cells(texts: &[String]) -> String {
     let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
     texts.iter().map(cell).collect()
+}
+
+/// What share of the statements was of which kind.
+pub(super) fn kinds(totals: &Counters) -> String {
+    let all = totals.queries() as f64;
+    let empty = match totals.reads_empty {
+        0 => String::new(),
+        empty => {
+            let share = percent(empty as f64 / totals.reads as f64);
+            format!(" ({share} of them found no row)")
+        }
+    };
+    let kinds: Vec<String> = [
+        (totals.reads, "reads", empty.as_str()),
+        (totals.writes, "writes", ""),
+        (totals.other, "others", ""),
+    ]
+    .iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(|(count, name, more)| format!("{} {name}{more}", percent(*count as f64 / all)))
+    .collect();
+    format!(": {}", kinds.join(", "))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use dyno_core::clock;
 use dyno_core::interval::Latencies;
 use dyno_core::record::{EventKind, RunState, SessionShare};
 use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::unknown::{self, Of};
 use rusqlite::{Connection, params};
 
 use super::draft::Draft;
@@ -125,6 +126,11 @@ pub(super) fn write_summary(
     summary: &RunSummary,
 ) -> rusqlite::Result<()> {
     let latency = summary.response.as_ref().unwrap_or(&summary.service);
+    // As NULL, a counter that an imported log does not hold.
+    let unknown = unknown::counters(&summary.not_observed, Of::Run);
+    let known = |name: &str| !unknown.contains(&name);
+    let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);
+    let errors = known("errors_seen").then(|| errors(summary));
     connection.execute(
         "UPDATE run SET summary = ?2, started_unix_s = ?3, events = ?4, events_per_s = ?5,
              queries_per_s = ?6, errors = ?7, sessions = ?8,
@@ -139,8 +145,8 @@ pub(super) fn write_summary(
             summary.started_unix_s,
             whole(summary.totals.events),
             summary.rates.events_per_s,
-            summary.rates.queries_per_s,
-            whole(summary.errors.values().map(|error| error.count).sum()),
+            queries_per_s,
+            errors.map(whole),
             summary.drive.as_ref().map(|drive| drive.sessions),
             percentile(latency, 95.0),
             percentile(latency, 99.0),
@@ -169,6 +175,14 @@ pub(super) fn write_summary(
         )?;
     }
     Ok(())
+}
+
+/// All errors. Of an imported log that counts them without their codes, the counter.
+fn errors(summary: &RunSummary) -> u64 {
+    match summary.errors.is_empty() {
+        true => summary.totals.errors,
+        false => summary.errors.values().map(|error| error.count).sum(),
+    }
 }
 
 fn percentile(latency: &LatencySummary, percent: f64) -> Option<f64> {

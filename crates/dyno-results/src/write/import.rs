@@ -47,7 +47,7 @@ impl Results {
             let id = insert_run(connection, &run.head, run.state, &Process::default())?;
             draft.write(connection, id)?;
             ending.write(connection, id, &mut draft)?;
-            forget_unknown(connection, id, &run.not_observed)?;
+            forget_unknown_intervals(connection, id, &run.not_observed)?;
             write_judgement(connection, id, &run.findings, run.verdict, &waivers(run))?;
             Ok(Some(id))
         })?;
@@ -91,8 +91,8 @@ impl Results {
     }
 }
 
-/// Replaces the zeros of counters that the log does not have with NULL.
-fn forget_unknown(
+/// Replaces the intervals' zeros of counters that the log does not have with NULL.
+fn forget_unknown_intervals(
     connection: &rusqlite::Connection,
     id: i64,
     gaps: &[NotObserved],
@@ -101,12 +101,6 @@ fn forget_unknown(
     if !unknown.is_empty() {
         let columns = unknown.join(" = NULL, ");
         let sql = format!("UPDATE interval SET {columns} = NULL WHERE run_id = ?1");
-        connection.execute(&sql, [id])?;
-    }
-    let unknown = unknown::counters(gaps, Of::Run);
-    let sums = [("errors_seen", "errors"), ("reads", "queries_per_s")];
-    for (_, column) in sums.iter().filter(|(name, _)| unknown.contains(name)) {
-        let sql = format!("UPDATE run SET {column} = NULL WHERE id = ?1");
         connection.execute(&sql, [id])?;
     }
     Ok(())

@@ -6,6 +6,7 @@ mod latencies;
 
 use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
+use dyno_core::unknown::{self, Of};
 
 use crate::compare::estimate::{Estimate, Ratio, Within, ratio};
 use crate::compare::{Basis, Better, CompareOptions, Metric, MetricKind};
@@ -34,14 +35,19 @@ pub(super) fn metrics(
     basis: Basis,
     options: &CompareOptions,
 ) -> Vec<Metric> {
+    let known = |counter| knows(base, counter, Of::Run) && knows(new, counter, Of::Run);
     let mut rows = vec![
         rate_row("events", base, new, Counted::Events),
         median_row(base, new),
-        rate_row("statements", base, new, Counted::Statements),
     ];
+    if known("reads") {
+        rows.push(rate_row("statements", base, new, Counted::Statements));
+    }
     rows.extend(latencies::rows(base, new));
     rows.extend(latencies::of_open_loops(base, new));
-    rows.push(errors_row(base, new));
+    if known("errors") {
+        rows.push(errors_row(base, new));
+    }
     rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
     rows.extend(host::rows(base, new));
@@ -51,6 +57,12 @@ pub(super) fn metrics(
         .collect();
     decide(&mut metrics, options);
     metrics
+}
+
+/// Whether all runs of a side know a counter, which an imported log may not hold.
+fn knows(views: &[View], counter: &str, of: Of) -> bool {
+    let unknown = |view: &View| unknown::counters(&view.run.not_observed, of).contains(&counter);
+    !views.iter().any(unknown)
 }
 
 /// What a rate is of.
@@ -65,6 +77,14 @@ impl Counted {
         match self {
             Self::Events => bin.events,
             Self::Statements => bin.statements,
+        }
+    }
+
+    /// Whether the run's seconds hold it.
+    fn in_seconds(self, view: &View) -> bool {
+        match self {
+            Self::Events => true,
+            Self::Statements => knows(std::slice::from_ref(view), "reads", Of::Intervals),
         }
     }
 
@@ -85,7 +105,8 @@ pub(super) fn pooled_rate(views: &[View], of: Counted) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for view in views {
         let (_, covered_s) = view.covered();
-        if covered_s > 0.0 && covered_s >= COVERED_MIN * view.length_s {
+        let covers = covered_s > 0.0 && covered_s >= COVERED_MIN * view.length_s;
+        if covers && of.in_seconds(view) {
             sum += view.bins.iter().map(|bin| of.within(bin)).sum::<f64>();
             seconds += covered_s;
         } else if view.length_s > 0.0 {
@@ -105,7 +126,10 @@ fn rate_row(name: &str, base: &[View], new: &[View], of: Counted) -> Row {
                 .iter()
                 .filter_map(|view| pooled_rate(std::slice::from_ref(view), of))
                 .collect(),
-            within: series(views.iter().flat_map(|view| view.bins.iter().map(seconds))),
+            within: match views.iter().all(|view| of.in_seconds(view)) {
+                true => series(views.iter().flat_map(|view| view.bins.iter().map(seconds))),
+                false => Within::Nothing,
+            },
         })
     };
     Row {
@@ -162,10 +186,13 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
                 .filter_map(|view| share(view, &view.totals()))
                 .collect(),
             // A second without attempts has no share of errors.
-            within: series(views.iter().flat_map(|view| {
-                let bins = view.bins.iter();
-                bins.filter_map(|bin| share(view, &bin.counters))
-            })),
+            within: match knows(views, "errors", Of::Intervals) {
+                true => series(views.iter().flat_map(|view| {
+                    let bins = view.bins.iter();
+                    bins.filter_map(|bin| share(view, &bin.counters))
+                })),
+                false => Within::Nothing,
+            },
         })
     };
     Row {

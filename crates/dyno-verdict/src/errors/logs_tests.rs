@@ -1,6 +1,8 @@
 //! Whether the figures of imported logs agree with each other.
 
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
+use dyno_core::record::NotObserved;
+use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use crate::context::Context;
 use crate::samples::{self, fact};
@@ -46,4 +48,19 @@ fn a_rounded_mean_of_a_log_is_no_contradiction() {
     let found = made(&run, &Context::default(), "work-done");
     assert_eq!(found.outcome, Doubt);
     assert!(found.evidence.contains("more than 2 sessions"), "{found:?}");
+}
+
+#[test]
+fn a_log_without_totals_does_not_say_that_nothing_was_done() {
+    let mut run = samples::imported();
+    run.summary = None;
+    run.intervals.clear();
+    run.not_observed.push(NotObserved {
+        what: TOTALS_UNKNOWN.to_owned(),
+        why: String::new(),
+    });
+    let finding = made(&run, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Refuse);
+    let told = "The log does not tell how much was done in how much time.";
+    assert_eq!(finding.evidence, told);
 }

@@ -235,7 +235,7 @@ fn counts_of_postgresql_without_a_warm_up_are_left_out_of_short_runs() {
     let late = cost(5, 0);
     assert_eq!(late.value, None);
     assert!(
-        late.source.contains("which without a warm-up is 20 %"),
+        late.source.contains("without a warm-up that is 20 %"),
         "{}",
         late.source
     );

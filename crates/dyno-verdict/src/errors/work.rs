@@ -4,6 +4,7 @@ use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Cause;
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
+use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::tables;
 use crate::check::{Check, Made, Threshold};
@@ -232,6 +233,17 @@ fn nothing_done(view: &View) -> Made {
         return Made::refuse(
             "The run was stopped before its measurement began: nothing was measured.",
             "Let it go on until its time is up.",
+        );
+    }
+    if view
+        .run
+        .not_observed
+        .iter()
+        .any(|gap| gap.what == TOTALS_UNKNOWN)
+    {
+        return Made::refuse(
+            "The log does not tell how much was done in how much time.",
+            "Import the whole output, with the totals at its end.",
         );
     }
     Made::refuse(

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{RandKind, RandPlan};
-use dyno_core::record::{RunRecord, Source};
+use dyno_core::record::{NotObserved, RunRecord, Source};
 
 use crate::compare::{CompareOptions, compare};
 use crate::samples;
@@ -70,4 +70,50 @@ fn two_unnamed_workloads_are_not_the_same() {
     assert_eq!(unknown(&base, &new), 1);
     assert_eq!(unknown(&new, &base), 1);
     assert_eq!(crate::level(&base, "workload"), None);
+}
+
+#[test]
+fn counters_that_one_log_does_not_hold_are_not_compared() {
+    let run = |name: &str, seed: u64, unknown: &[&str]| {
+        let mut run = samples::closed(
+            &samples::noisy(30, 1000.0, 0.03, seed),
+            samples::Product::Mysql,
+        );
+        run.head.name = name.to_owned();
+        run.not_observed = unknown
+            .iter()
+            .map(|what| NotObserved {
+                what: (*what).to_owned(),
+                why: String::new(),
+            })
+            .collect();
+        run
+    };
+    let named = |base: &RunRecord, new: &RunRecord| {
+        let found = compare(&[base], &[new], &CompareOptions::default()).unwrap();
+        ["statements", "errors"].map(|name| {
+            let mut metrics = found.metrics.iter();
+            metrics.find(|one| one.is_called(name)).cloned()
+        })
+    };
+    let whole = run("whole", 1, &[]);
+    let without = run("without", 2, &["counters.queries", "errors"]);
+    assert!(named(&whole, &run("other", 3, &[]))[0].is_some());
+    for (base, new) in [(&whole, &without), (&without, &whole)] {
+        assert!(named(base, new).iter().all(Option::is_none));
+    }
+    // Totals are known where the seconds are not.
+    let mut totals = run("totals", 4, &["intervals.queries"]);
+    totals.intervals.iter_mut().for_each(|interval| {
+        (interval.counters.reads, interval.counters.writes) = (0, 0);
+        (interval.counters.other, interval.printed) = (0, None);
+    });
+    let summary = totals.summary.as_mut().unwrap();
+    (summary.totals.reads, summary.totals.writes) = (60_000, 0);
+    summary.totals.other = 0;
+    let per_s = 60_000.0 / summary.measured_s;
+    let [statements, _] = named(&whole, &totals);
+    let statements = statements.unwrap();
+    assert_eq!(statements.new, Some(per_s));
+    assert_eq!(statements.low, None);
 }
