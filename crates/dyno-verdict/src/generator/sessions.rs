@@ -205,8 +205,10 @@ fn idle_of<'a>(
         let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
             && idle.length_s() < usual_s * IDLE_PEERS.value;
         let others_work = others_worked(view, idle);
-        // A server that has stopped answering keeps all of them, and no one works.
-        let to_the_end = !others_work && idle.to_s >= view.length_s - LAST_LOOK_S;
+        // A server that has stopped answering keeps all of them, and none completes anything more.
+        let to_the_end = !others_work
+            && idle.to_s >= view.length_s - LAST_LOOK_S
+            && !worked_after(view, idle.to_s);
         idle.length_s() >= bound_s && (to_the_end || (others_work && !usual))
     };
     let silent = |session: &SessionShare, idle: &IdleSpan| {
@@ -218,6 +220,16 @@ fn idle_of<'a>(
         Some((session, idle))
     };
     group.into_iter().filter_map(idle).collect()
+}
+
+/// Whether events ended after the last look at an idle session.
+fn worked_after(view: &View, at_s: f64) -> bool {
+    let mut after = view
+        .run
+        .intervals
+        .iter()
+        .filter(|interval| interval.at_s > at_s);
+    after.any(|interval| interval.counters.events > 0)
 }
 
 /// Whether events ended meanwhile: they were others'.
