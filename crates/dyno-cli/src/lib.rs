@@ -5,6 +5,7 @@
 
 mod background;
 mod commands;
+mod config;
 mod console;
 mod definitions;
 mod fleet;
