@@ -1,7 +1,7 @@
-//! What the end-to-end tests share: where the servers are, fresh databases, programs that are run
-//! with a time limit, clients that are not Dyno's own, and throw-away servers that may be hurt.
+//! Shared code of the end-to-end tests: locations of servers, fresh databases, programs with a time
+//! limit, clients other than Dyno, and throw-away servers.
 //!
-//! Everything here is for tests: what goes wrong panics with a message that says what to do.
+//! Everything here is for tests: it panics with a message that says what to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod command;
