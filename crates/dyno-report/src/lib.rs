@@ -13,6 +13,7 @@
 //! - The page of an experiment: `src/html/experiment.rs`.
 //! - Tables of phases: `src/phases`.
 //! - sysbench's report: `src/sysbench`.
+//! - The cost of a report on a run of one day: `examples/day_long_report.rs`.
 //! - `--json`: `src/json.rs`; its content: `crates/dyno-core/src/summary.rs`,
 //!   `docs/schema/run.json`.
 
