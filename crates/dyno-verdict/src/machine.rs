@@ -51,8 +51,8 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "CPU use of other processes",
         rule: "Doubt if processes other than the generator and the server used {0} % of the host's \
                CPUs, unless `other-load` reports it for a part. An unidentified server counts \
-               among them, except the host's only process with its name and age, or the process at \
-               the other end of the observer's connection.",
+               among them, unless it is the host's only process with its name and age, or at the \
+               other end of the observer's connection.",
         thresholds: &[OTHERS],
         make: other_processes,
     },
