@@ -1,10 +1,9 @@
 //! Pure statistics: no I/O, no clock, no threads.
 //!
-//! Every function is total. A sample that is empty, too small for the question or that holds a
-//! value which is not finite has no answer (`None`, or an empty list); nothing panics. Samples are
-//! slices in the order of time unless a parameter is called `sorted`. Probabilities and confidence
-//! levels lie in (0, 1); p-values are two-sided unless said otherwise. Whatever draws random
-//! numbers takes its seed and replays.
+//! Every function is total: a sample that is empty, too small, or contains values that are not
+//! finite gives `None` or an empty list; nothing panics. Samples are slices in time order unless a
+//! parameter is called `sorted`. Probabilities and confidence levels are in (0, 1); p-values are
+//! two-sided unless stated. Functions that draw random numbers take a seed and are reproducible.
 
 pub mod autocorrelation;
 mod beginning;
@@ -41,12 +40,11 @@ pub use step::{STEP_MIN, Step, step};
 pub use tests::Test;
 pub use trend::{Shape, TREND_MIN, Trend, Trends, trends};
 
-/// Whether every value is a number that can be reckoned with.
 fn all_finite(values: &[f64]) -> bool {
     values.iter().all(|value| value.is_finite())
 }
 
-/// The values in ascending order, or nothing when one is not finite.
+/// The values in ascending order; `None` if one is not finite.
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !all_finite(values) {
         return None;
@@ -56,7 +54,6 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
-/// Whether a probability lies strictly between 0 and 1.
 fn proper(probability: f64) -> bool {
     probability > 0.0 && probability < 1.0
 }
