@@ -1,5 +1,5 @@
-//! Experiments: what a file says is to be varied, which trials that makes and in which order, what
-//! they cost, and what each of them is. Nothing here starts a server or looks at a clock.
+//! Experiments: which factors a file varies, the resulting trials, their order, cost and identity.
+//! Nothing here starts a server or looks at a clock.
 
 mod analysis;
 mod design;
