@@ -1,4 +1,4 @@
-//! What is derived from a run's measurements, in one place for all who show, judge or compare it.
+//! Values derived from a run's measurements, shared by reports, verdicts and comparisons.
 
 pub mod bins;
 pub mod errors;
