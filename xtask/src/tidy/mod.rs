@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 mod functions;
 mod mask;
 mod paths;
+mod wording;
 
 use crate::say;
 use functions::Language;
@@ -52,6 +53,7 @@ enum Rule {
     Lints,
     Architecture,
     Paths,
+    Wording,
 }
 
 /// A file that may break a rule, and why.
@@ -184,6 +186,9 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
         });
     };
     check_lines(extension, text, &mut report);
+    for (line, phrase, instead) in wording::found(path, text) {
+        report(line, Rule::Wording, format!("`{phrase}`: write {instead}"));
+    }
     let Some(language) = language else { return };
     let lines = text.lines().count();
     if lines >= FILE_LINES {
