@@ -25,6 +25,8 @@ pub struct Opt {
     pub leads: bool,
     /// It may be repeated.
     pub repeats: bool,
+    /// The words that its value may be, for completion; empty where it is no such option.
+    pub choices: &'static [&'static str],
     /// One sentence without a full stop.
     pub help: &'static str,
     /// Heading in help.

@@ -18,7 +18,8 @@ mod write;
 pub use codec::{Measured, SPAN_DIGITS};
 pub use error::{Problem, ResultsError};
 pub use experiments::{
-    Attempt, AttemptEnd, ExperimentHead, StoredExperiment, TrialRow, TrialState, Tried,
+    Attempt, AttemptEnd, Captured, ExperimentHead, Step, StoredExperiment, TrialRow, TrialState,
+    Tried,
 };
 pub use open::{PATIENCE, Results};
 pub use read::{

@@ -185,7 +185,7 @@ fn of_option(opt: &Opt) -> Value {
         "value": opt.value,
         "value_is_optional": opt.bare,
         "repeats": opt.repeats,
-        "values": super::complete::choices(opt.name, opt.help),
+        "values": opt.choices,
         "help": opt.help,
         "group": opt.group,
     })

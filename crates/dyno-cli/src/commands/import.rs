@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::factors::Factors;
 use dyno_core::record::LOG_DIGEST;
-use dyno_import::{Imported, Log, Looks, Monitor, Options, Pattern, Tool};
+use dyno_import::{ImportError, Imported, Log, Looks, Monitor, Options, Pattern, Tool};
 use dyno_report::terminal::runs as table;
-use dyno_results::{Filter, Results};
+use dyno_results::{Filter, Results, ResultsError};
 
 use self::folder::{BESIDE, Found};
 use self::kept::{Kept, Shelf, Words};
@@ -311,7 +311,10 @@ fn of_folder(
         if let Err(error) = kept {
             let of_file = format!("{folder}/{}", log.path);
             let told = format!("{error:#}");
-            tally.failed.push(match told.contains(&of_file) {
+            let names_it = error.is::<ImportError>()
+                || error.is::<std::io::Error>()
+                || error.is::<ResultsError>();
+            tally.failed.push(match names_it {
                 true => told,
                 false => format!("{of_file}: {told}"),
             });

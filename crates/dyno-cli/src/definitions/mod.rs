@@ -34,6 +34,7 @@ const fn opt(
         bare: false,
         leads: false,
         repeats: false,
+        choices: &[],
         help,
         group,
     }
@@ -61,6 +62,11 @@ const fn repeated(
         repeats: true,
         ..opt(group, name, value, help)
     }
+}
+
+/// An option whose value is one of these words.
+const fn one_of(choices: &'static [&'static str], opt: Opt) -> Opt {
+    Opt { choices, ..opt }
 }
 
 const fn bare(opt: Opt) -> Opt {
@@ -156,11 +162,14 @@ pub const RUN: &[Opt] = &[
          schedule: '100/s for 30s, 200/s for 30s', '100/s..1000/s over 5m', \
          'sine 100/s..500/s every 1m for 10m'",
     ),
-    opt(
-        LOAD,
-        "arrivals",
-        Some("DISTRIBUTION"),
-        "spacing of arrivals: poisson or constant [poisson]",
+    one_of(
+        &["poisson", "constant"],
+        opt(
+            LOAD,
+            "arrivals",
+            Some("DISTRIBUTION"),
+            "spacing of arrivals: poisson or constant [poisson]",
+        ),
     ),
     opt(
         LOAD,
@@ -193,12 +202,15 @@ pub const RUN: &[Opt] = &[
         Some("TIME"),
         "how long events under way may take to end after the time is up [1s]",
     ),
-    opt(
-        LOAD,
-        "workers",
-        Some("N|sessions"),
-        "threads that drive the sessions; 'sessions' gives each its own, for scripts that block \
+    one_of(
+        &["sessions"],
+        opt(
+            LOAD,
+            "workers",
+            Some("N|sessions"),
+            "threads that drive the sessions; 'sessions' gives each its own, for scripts that block \
          [one per core]",
+        ),
     ),
     opt(
         LOAD,
@@ -212,11 +224,14 @@ pub const RUN: &[Opt] = &[
         Some("TIME"),
         "how long init(), ledger(), figures() and done() of a script may each take [10m]",
     ),
-    opt(
-        LOAD,
-        "ps-mode",
-        Some("MODE"),
-        "auto: prepare statements on the server; disable: put values into the text [auto]",
+    one_of(
+        &["auto", "disable"],
+        opt(
+            LOAD,
+            "ps-mode",
+            Some("MODE"),
+            "auto: prepare statements on the server; disable: put values into the text [auto]",
+        ),
     ),
     opt(
         LOAD,
@@ -242,11 +257,14 @@ pub const RUN: &[Opt] = &[
         "errors after which an event is run again: kinds, errnos, SQLSTATEs, 'all' or 'none' \
          [conflict; on PostgreSQL conflict,duplicate]",
     ),
-    opt(
-        ERRORS,
-        "lost-connections",
-        Some("POLICY"),
-        "reconnect: connect again and go on; stop: the run fails [reconnect]",
+    one_of(
+        &["reconnect", "stop"],
+        opt(
+            ERRORS,
+            "lost-connections",
+            Some("POLICY"),
+            "reconnect: connect again and go on; stop: the run fails [reconnect]",
+        ),
     ),
     opt(
         RANDOM,
@@ -254,11 +272,14 @@ pub const RUN: &[Opt] = &[
         Some("N"),
         "seed of all random streams; 0 picks one and says which [0]",
     ),
-    opt(
-        RANDOM,
-        "rand-type",
-        Some("KIND"),
-        "default distribution: uniform, gaussian, special, pareto or zipfian [uniform]",
+    one_of(
+        &["uniform", "gaussian", "special", "pareto", "zipfian"],
+        opt(
+            RANDOM,
+            "rand-type",
+            Some("KIND"),
+            "default distribution: uniform, gaussian, special, pareto or zipfian [uniform]",
+        ),
     ),
     opt(
         RANDOM,
@@ -309,25 +330,34 @@ pub const RUN: &[Opt] = &[
         "what is varied from run to run, e.g. memory=5G, for `dyno table`, `list --where` and \
          `compare`; may be repeated",
     ),
-    opt(
-        RECORD,
-        "observe",
-        Some("WHAT"),
-        "on: host, processes and database, once a second; off: nothing but the load [on]",
+    one_of(
+        &["on", "off"],
+        opt(
+            RECORD,
+            "observe",
+            Some("WHAT"),
+            "on: host, processes and database, once a second; off: nothing but the load [on]",
+        ),
     ),
-    opt(
-        RECORD,
-        "ledger",
-        Some("WHETHER"),
-        "on: compare what the server acknowledged with what the database holds, where the workload \
+    one_of(
+        &["on", "full", "off"],
+        opt(
+            RECORD,
+            "ledger",
+            Some("WHETHER"),
+            "on: compare what the server acknowledged with what the database holds, where the workload \
          keeps a ledger and reading it costs little; full: also where whole large tables must be \
          read, before and after the run; off: do not [on]",
+        ),
     ),
-    opt(
-        RECORD,
-        "claim",
-        Some("CACHE"),
-        "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",
+    one_of(
+        &["in-memory", "on-disk", "cold", "warm"],
+        opt(
+            RECORD,
+            "claim",
+            Some("CACHE"),
+            "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",
+        ),
     ),
     repeated(
         RECORD,
@@ -335,12 +365,15 @@ pub const RUN: &[Opt] = &[
         Some("NAME=VALUE"),
         "a setting that the server must have; may be repeated",
     ),
-    opt(
-        RECORD,
-        "calibrate",
-        Some("WHEN"),
-        "measure what the client alone could do, in 2 s before the run: auto (workloads that come \
+    one_of(
+        &["auto", "always", "never"],
+        opt(
+            RECORD,
+            "calibrate",
+            Some("WHEN"),
+            "measure what the client alone could do, in 2 s before the run: auto (workloads that come \
          with Dyno, unless it is known already), always, never [auto]",
+        ),
     ),
     repeated(
         RECORD,

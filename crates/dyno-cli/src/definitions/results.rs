@@ -1,6 +1,6 @@
 //! The options of the commands that read and write results files.
 
-use super::{bare, opt, repeated, short};
+use super::{bare, one_of, opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -145,18 +145,31 @@ pub const LIST: &[Opt] = &[
         "runs whose note contains the text",
     ),
     WHERE,
-    opt(
-        GROUP,
-        "verdict",
-        Some("WORD"),
-        "runs that are valid, doubtful or refused",
+    one_of(
+        &["valid", "doubtful", "refused"],
+        opt(
+            GROUP,
+            "verdict",
+            Some("WORD"),
+            "runs that are valid, doubtful or refused",
+        ),
     ),
-    opt(
-        GROUP,
-        "state",
-        Some("WORD"),
-        "runs that are running, unfinished (their process died), completed, interrupted, failed \
+    one_of(
+        &[
+            "running",
+            "unfinished",
+            "completed",
+            "interrupted",
+            "failed",
+            "imported",
+        ],
+        opt(
+            GROUP,
+            "state",
+            Some("WORD"),
+            "runs that are running, unfinished (their process died), completed, interrupted, failed \
          or imported",
+        ),
     ),
     opt(
         GROUP,
@@ -244,12 +257,23 @@ pub const COMPARE: &[Opt] = &[
 pub const TABLE: &[Opt] = &[
     ROWS,
     COLUMNS,
-    opt(
-        GROUP,
-        "figure",
-        Some("NAME"),
-        "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
+    one_of(
+        &[
+            "rate",
+            "median_rate",
+            "queries",
+            "errors",
+            "mean",
+            "max",
+            "p99",
+        ],
+        opt(
+            GROUP,
+            "figure",
+            Some("NAME"),
+            "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
          such as p99 [rate]",
+        ),
     ),
     BASE,
     WHERE,
@@ -294,13 +318,16 @@ pub const PHASES: &[Opt] = &[
 
 /// The options of `dyno export`.
 pub const EXPORT: &[Opt] = &[
-    opt(
-        GROUP,
-        "format",
-        Some("FORMAT"),
-        "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
+    one_of(
+        &["json", "csv", "series", "hlog", "openmetrics", "folded"],
+        opt(
+            GROUP,
+            "format",
+            Some("FORMAT"),
+            "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
          observed), hlog (HdrHistogram's interval log), openmetrics (with time stamps) or folded \
          (stacks of the CPU profile) [json]",
+        ),
     ),
     short(
         'o',
@@ -419,12 +446,15 @@ pub const IMPORT: &[Opt] = &[
         Some("NAME"),
         "name the server if the log does not: 'MariaDB 10.11.6'",
     ),
-    opt(
-        GROUP,
-        "profile",
-        Some("WORD"),
-        "standard, or reference for a workload with the faults of the tool that it copies; the two \
+    one_of(
+        &["standard", "reference"],
+        opt(
+            GROUP,
+            "profile",
+            Some("WORD"),
+            "standard, or reference for a workload with the faults of the tool that it copies; the two \
          are not compared [standard]",
+        ),
     ),
     opt(
         GROUP,

@@ -1,6 +1,6 @@
 //! sysbench's options.
 
-use super::{also, bare, opt};
+use super::{also, bare, one_of, opt};
 use crate::options::Opt;
 
 const GENERAL: &str = "General options";
@@ -126,11 +126,14 @@ pub const SYSBENCH: &[Opt] = &[
         "perform LuaJIT control command, equivalent to 'luajit -j'",
     ),
     opt(GENERAL, "test", Some("STRING"), ""),
-    opt(
-        PSEUDO,
-        "rand-type",
-        Some("STRING"),
-        "random numbers distribution {uniform, gaussian, special, pareto, zipfian} [uniform]",
+    one_of(
+        &["uniform", "gaussian", "special", "pareto", "zipfian"],
+        opt(
+            PSEUDO,
+            "rand-type",
+            Some("STRING"),
+            "random numbers distribution {uniform, gaussian, special, pareto, zipfian} [uniform]",
+        ),
     ),
     opt(
         PSEUDO,
@@ -328,12 +331,15 @@ pub const SYSBENCH: &[Opt] = &[
         Some("FILENAME"),
         "SQLite database file [sbtest.db]",
     ),
-    opt(
-        DYNO,
-        "workers",
-        Some("N|sessions"),
-        "threads that drive the sessions ('threads' above); 'sessions' gives each its own, for \
+    one_of(
+        &["sessions"],
+        opt(
+            DYNO,
+            "workers",
+            Some("N|sessions"),
+            "threads that drive the sessions ('threads' above); 'sessions' gives each its own, for \
          scripts that block [one per core]",
+        ),
     ),
     opt(
         DYNO,

@@ -1,7 +1,6 @@
 //! Latencies: a table of percentiles and the distribution.
 
 use dyno_core::record::NotObserved;
-use dyno_core::reported::Figure;
 use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
@@ -25,12 +24,7 @@ const AXIS_BUCKETS_MAX: i32 = 1000;
 /// The latencies of the run.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
     if run.service.count == 0 && run.totals.events > 0 {
-        let told = |figure: &Figure| figure.name.contains(" of intervals");
-        let text = match run.figures.iter().any(told) {
-            false => "of all together not known",
-            true => "of all together not known; the figures have those of the intervals",
-        };
-        page.row("latency", Ink::Plain, text);
+        page.row("latency", Ink::Plain, "of the whole run: not known");
         return;
     }
     if run.service.count == 0 {

@@ -7,6 +7,8 @@ use crate::error::ResultsError;
 use crate::open::Results;
 use crate::process::Process;
 
+use super::state::Step;
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
@@ -58,8 +60,8 @@ impl Results {
         })
     }
 
-    /// An attempt has ended. `done_before` is what was done to server and data before it, in
-    /// words, and what could not be.
+    /// An attempt has ended. `done_before` is what was done to server and data for it, and what
+    /// could not be.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -67,7 +69,7 @@ impl Results {
         &mut self,
         attempt: Attempt,
         end: &AttemptEnd,
-        done_before: &[String],
+        done_before: &[Step],
     ) -> Result<(), ResultsError> {
         let (state, why) = end.words();
         let done_before = serde_json::json!(done_before).to_string();

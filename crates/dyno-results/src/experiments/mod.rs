@@ -13,7 +13,7 @@ use crate::open::Results;
 use crate::write::json;
 
 pub use attempts::{Attempt, AttemptEnd};
-pub use state::{TrialState, Tried};
+pub use state::{Captured, Step, TrialState, Tried};
 
 /// What an experiment is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! How far the trials of an experiment are, by the runs that carry their identity.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dyno_core::finding::Verdict;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::error::ResultsError;
 use crate::open::Results;
@@ -28,8 +30,60 @@ pub enum Tried {
     },
 }
 
+/// What was done to server and data for a trial, what could not be, and what commands wrote
+/// during its load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Step {
+    /// In words.
+    Text(String),
+    /// What commands wrote during the load.
+    Captured {
+        /// How much.
+        captured: Captured,
+    },
+    /// A setting that the server does not show, so that its value could not be compared.
+    NotReadBack {
+        /// Its name.
+        not_read_back: String,
+    },
+}
+
+/// What commands wrote during the load of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Captured {
+    /// Bytes.
+    pub bytes: u64,
+    /// For how long, in seconds, warm-up included.
+    pub length_s: f64,
+    /// Statements in what was written; `None` where nothing counted them.
+    pub statements: Option<u64>,
+    /// Statements that the server executed in that time; `None` where it does not count them.
+    pub executed: Option<u64>,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: Option<u64>| count.map_or("–".to_owned(), |count| count.to_string());
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Captured { captured } => write!(
+                f,
+                "captured: {} bytes in {:.3} s, {} of {} statements",
+                captured.bytes,
+                captured.length_s,
+                count(captured.statements),
+                count(captured.executed)
+            ),
+            Self::NotReadBack { not_read_back } => {
+                write!(f, "not read back: the server does not show {not_read_back}")
+            }
+        }
+    }
+}
+
 /// A trial's state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrialState {
     /// How far it is.
     pub tried: Tried,
@@ -37,8 +91,8 @@ pub struct TrialState {
     pub attempts: usize,
     /// How long the last attempt that has an end took, in milliseconds.
     pub took_ms: Option<u64>,
-    /// What was done before it, and what could not be.
-    pub done_before: Vec<String>,
+    /// What was done for the last attempt, and what could not be.
+    pub done_before: Vec<Step>,
 }
 
 /// A run that completed.

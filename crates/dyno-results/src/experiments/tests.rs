@@ -57,7 +57,19 @@ fn an_attempt_is_this_processs_until_it_ends() {
         Some(i64::from(std::process::id()))
     );
     let why = AttemptEnd::Failed("the server did not start".to_owned());
-    let before = ["page cache dropped".to_owned()];
+    let captured = Captured {
+        bytes: 1_048_577,
+        length_s: 2.5,
+        statements: None,
+        executed: Some(17),
+    };
+    let before = [
+        Step::Text("page cache dropped".to_owned()),
+        Step::NotReadBack {
+            not_read_back: "port".to_owned(),
+        },
+        Step::Captured { captured },
+    ];
     results.end_attempt(attempt, &why, &before).unwrap();
     let failed = state(&results);
     assert_eq!(

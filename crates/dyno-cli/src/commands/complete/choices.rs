@@ -8,64 +8,8 @@ use crate::options::Opt;
 use crate::run_store;
 use dyno_run::builtins;
 
-/// Options that take one of a few words, by their name and a word that tells the option from
-/// another one of its name. A test holds them to the help.
-const CHOICES: &[(&str, &[&str])] = &[
-    ("arrivals", &["poisson", "constant"]),
-    ("calibrate", &["auto", "always", "never"]),
-    ("claim", &["in-memory", "on-disk", "cold", "warm"]),
-    (
-        "figure",
-        &[
-            "rate",
-            "median_rate",
-            "queries",
-            "errors",
-            "mean",
-            "max",
-            "p99",
-        ],
-    ),
-    (
-        "format",
-        &["json", "csv", "series", "hlog", "openmetrics", "folded"],
-    ),
-    ("ledger", &["on", "full", "off"]),
-    ("lost-connections", &["reconnect", "stop"]),
-    ("observe", &["on", "off"]),
-    ("profile", &["standard", "reference"]),
-    ("ps-mode", &["auto", "disable"]),
-    (
-        "rand-type",
-        &["uniform", "gaussian", "special", "pareto", "zipfian"],
-    ),
-    (
-        "state",
-        &[
-            "running",
-            "unfinished",
-            "completed",
-            "interrupted",
-            "failed",
-            "imported",
-        ],
-    ),
-    ("verdict", &["valid", "doubtful", "refused"]),
-    ("workers", &["sessions"]),
-];
-
 /// The schemes of URLs of targets.
 const SCHEMES: [&str; 4] = ["mysql://", "mariadb://", "postgres://", "sqlite:"];
-
-/// The words that the option of this name takes, if its help names them.
-pub fn choices(name: &str, help: &str) -> Vec<&'static str> {
-    let known = CHOICES.iter().find(|(known, _)| *known == name);
-    let words = known.map_or(&[][..], |(_, words)| words);
-    match words.iter().all(|word| help.contains(word)) {
-        true => words.to_vec(),
-        false => Vec::new(),
-    }
-}
 
 /// What the option may have as its value, of which some is there.
 pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
@@ -93,7 +37,7 @@ pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
         }
         ("factor" | "rows" | "columns", _) => recorded::factors(file()),
         (_, Some("FILE")) => Answer::of_files(),
-        _ => Answer::of(choices(opt.name, opt.help)),
+        _ => Answer::of(opt.choices),
     }
 }
 
@@ -137,14 +81,10 @@ mod tests {
     use crate::commands::catalogue;
 
     #[test]
-    fn every_choice_is_one_of_an_option_that_there_is() {
-        for (name, words) in CHOICES {
-            let options = catalogue::all().flat_map(|command| command.options);
-            let mut options = options.filter(|opt| opt.name == *name);
-            assert!(
-                options.any(|opt| choices(name, opt.help) == *words),
-                "--{name}: its help does not name each of {words:?}"
-            );
+    fn help_names_every_choice_of_an_option() {
+        for opt in catalogue::all().flat_map(|command| command.options) {
+            let missing = opt.choices.iter().find(|word| !opt.help.contains(*word));
+            assert_eq!(missing, None, "the help of --{}", opt.name);
         }
     }
 }

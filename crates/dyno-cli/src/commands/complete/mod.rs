@@ -16,7 +16,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::{STATUS_DONE, STATUS_FAILED, console};
-pub use choices::choices;
 
 /// How long an answer may take: a script may do anything while it is loaded.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,18 +1,16 @@
 //! Commands beside the load of a trial, and what they, or the server, wrote meanwhile.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
 use dyno_lab::Effective;
+use dyno_results::Captured;
 use dyno_server::{Companion, Online};
 
 use super::site::since;
 
-/// What begins the line about it, in what was done for a trial.
-const CAPTURED: &str = "captured: ";
 /// The keys of `output`.
 pub const KEYS: [&str; 2] = ["file", "count"];
 /// The statements that a server has executed, as MariaDB and MySQL tell them.
@@ -20,53 +18,6 @@ const EXECUTED: [&str; 2] = [
     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'",
     "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Questions'",
 ];
-
-/// What was written beside a load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Captured {
-    /// Bytes.
-    pub bytes: u64,
-    /// In so many seconds, warm-up and all.
-    pub length_s: f64,
-    /// Statements that stand in it, where they were counted.
-    pub statements: Option<u64>,
-    /// Statements that the server executed meanwhile, where it tells.
-    pub executed: Option<u64>,
-}
-
-impl fmt::Display for Captured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
-        write!(
-            f,
-            "{CAPTURED}{} bytes in {:.3} s, {} of {} statements",
-            self.bytes,
-            self.length_s,
-            count(self.statements),
-            count(self.executed)
-        )
-    }
-}
-
-impl Captured {
-    /// From what was done for a trial.
-    pub fn of(done: &[String]) -> Option<Self> {
-        let line = done.iter().find_map(|line| line.strip_prefix(CAPTURED))?;
-        let bytes = line.split(' ').next()?.parse().ok()?;
-        let (_, rest) = line.split_once(" in ")?;
-        let length_s = rest.split(' ').next()?.parse().ok()?;
-        let (_, counts) = line.split_once(", ")?;
-        let mut counts = counts.split(' ');
-        let statements = counts.next()?.parse().ok();
-        let executed = counts.nth(1)?.parse().ok();
-        Some(Self {
-            bytes,
-            length_s,
-            statements,
-            executed,
-        })
-    }
-}
 
 /// What runs beside the load of a trial.
 pub struct Beside {
@@ -214,18 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_captured_comes_back_from_its_line() {
-        for statements in [None, Some(17)] {
-            let own = Captured {
-                bytes: 1_048_577,
-                length_s: 2.5,
-                statements,
-                executed: statements.map(|count| count * 2),
-            };
-            let lines = ["quiet after 1.0 s".to_owned(), own.to_string()];
-            assert_eq!(Captured::of(&lines), Some(own));
-        }
-        assert_eq!(Captured::of(&["captured: much".to_owned()]), None);
+    fn a_count_is_the_number_that_a_command_prints() {
         assert_eq!(counted("echo ' 12 '").unwrap(), 12);
         let error = counted("echo none").unwrap_err().to_string();
         assert!(error.contains("printed no number: none"), "{error}");

@@ -1,6 +1,7 @@
 //! The table of what was written beside the load of trials.
 
 use dyno_lab::file::Experiment;
+use dyno_results::Captured;
 
 use super::figures::Done;
 use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
@@ -25,7 +26,7 @@ pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
         &["rate", "MB/s", "statements", "of executed, %"],
     );
     for (mut row, trials) in by_cell(experiment, done, &factors) {
-        let of = |value: &dyn Fn(&super::beside::Captured) -> Option<f64>| {
+        let of = |value: &dyn Fn(&Captured) -> Option<f64>| {
             let values = trials
                 .iter()
                 .filter_map(|done| value(done.captured.as_ref()?));

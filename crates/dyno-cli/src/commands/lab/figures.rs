@@ -6,10 +6,9 @@ use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured};
-use dyno_results::{Results, Scope, TrialRow, TrialState, Tried};
+use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
 use dyno_stats::intervals::mean_interval_correlated;
 
-use super::beside::Captured;
 use crate::commands::show;
 
 /// Names that cost figures have in files, beside their own.
@@ -127,7 +126,7 @@ pub fn done(
             position,
             captured: states
                 .get(&row.identity)
-                .and_then(|state| Captured::of(&state.done_before)),
+                .and_then(|state| captured(&state.done_before)),
             measured: Measured {
                 levels: row.levels.clone(),
                 block: row.block,
@@ -139,6 +138,14 @@ pub fn done(
         });
     }
     Ok(all)
+}
+
+/// What commands wrote during a trial's load.
+fn captured(steps: &[Step]) -> Option<Captured> {
+    steps.iter().find_map(|step| match step {
+        Step::Captured { captured } => Some(*captured),
+        _ => None,
+    })
 }
 
 fn of(run: &RunRecord, summary: &RunSummary) -> Figures {

@@ -6,11 +6,10 @@ use dyno_core::finding::Outcome;
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Cell, Role};
-use dyno_results::{StoredExperiment, TrialState};
+use dyno_results::{Step, StoredExperiment, TrialState};
 
 use super::figures::{self, Done};
 use super::search;
-use super::site::NOT_READ;
 use crate::console;
 
 /// The experiment by its file as it stands, for claims, tables and plots, where its trials are
@@ -65,10 +64,10 @@ pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
 
 /// Settings that were given and could not be compared, with how many trials had them.
 pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let lines = states.values().flat_map(|state| &state.done_before);
-    for line in lines.filter(|line| line.starts_with(NOT_READ)) {
-        *counts.entry(line).or_default() += 1;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let steps = states.values().flat_map(|state| &state.done_before);
+    for step in steps.filter(|step| matches!(step, Step::NotReadBack { .. })) {
+        *counts.entry(step.to_string()).or_default() += 1;
     }
     let told = counts.iter();
     told.map(|(line, count)| format!("{line} ({count} trials)"))

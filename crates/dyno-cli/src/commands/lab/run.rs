@@ -9,13 +9,13 @@ use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
-use dyno_results::{AttemptEnd, Results, StoredExperiment, Tried};
+use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
 use dyno_server::Online;
 
 use super::beside::Beside;
 use super::definition::Lab;
 use super::progress::Told;
-use super::site::{NOT_READ, Site};
+use super::site::Site;
 use super::{count, line, options, results_file, there};
 use crate::commands::{Within, run};
 use crate::options::Parsed;
@@ -375,10 +375,11 @@ impl Running<'_> {
     fn one(&mut self, next: &dyno_lab::Next, identity: &str) -> Result<Vec<RunSummary>> {
         let cell = self.lab.cell(next.trial);
         let target = self.site.make_ready(cell, next.change)?;
-        for line in self.site.done() {
-            let unseen = line.strip_prefix(NOT_READ).map(str::to_owned);
-            if let Some(unseen) = unseen.filter(|unseen| self.unseen.insert(unseen.clone())) {
-                self.site.note(&format!("{NOT_READ}{unseen}"));
+        for step in self.site.done() {
+            if let Step::NotReadBack { not_read_back } = step
+                && self.unseen.insert(not_read_back.clone())
+            {
+                self.site.note(&step.to_string());
             }
         }
         let file = shown(&self.file.path)?;
@@ -407,7 +408,7 @@ impl Running<'_> {
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
         if let Some(captured) = captured.transpose()?.flatten() {
-            self.site.note_done(&captured.to_string());
+            self.site.done.push(Step::Captured { captured });
         }
         self.same_data(cell, &runs)?;
         match whole && [STATUS_DONE, crate::STATUS_REFUSED, crate::STATUS_LIMIT].contains(&status) {

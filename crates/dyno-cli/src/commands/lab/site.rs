@@ -13,6 +13,7 @@ use dyno_core::Clock;
 use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
+use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use self::besides::has_plugins;
@@ -27,8 +28,6 @@ use crate::console;
 const START_LIMIT: Duration = Duration::from_secs(300);
 /// The setting that loads plugins, which are looked for themselves.
 const PLUGINS: &str = "plugin_load_add";
-/// What begins the line about a setting that was given and could not be compared.
-pub(super) const NOT_READ: &str = "not read back: ";
 /// The copy of the data that trials begin with.
 pub(super) const IMAGE: &str = "image";
 
@@ -57,8 +56,8 @@ pub struct Site<'a> {
     tables: BTreeMap<String, Mode>,
     /// The data of a host, or of a running server, that this process loaded.
     pub(super) is_loaded: BTreeSet<String>,
-    /// What was done before the trial, in words.
-    pub(super) done: Vec<String>,
+    /// What was done for the trial.
+    pub(super) done: Vec<Step>,
     /// Nothing is said.
     pub(super) quiet: bool,
     /// The results file: experiments of others have servers of their own.
@@ -139,8 +138,8 @@ impl<'a> Site<'a> {
         }))
     }
 
-    /// What was done before the trial.
-    pub fn done(&self) -> &[String] {
+    /// What was done for the trial.
+    pub fn done(&self) -> &[Step] {
         &self.done
     }
 
@@ -234,15 +233,17 @@ impl<'a> Site<'a> {
             limit: START_LIMIT,
             cold: is_cold,
         })?;
-        self.done.extend(started.cold.iter().cloned());
-        self.done.extend(server.limits_seen()?);
+        let steps = started.cold.iter().cloned().chain(server.limits_seen()?);
+        self.done.extend(steps.map(Step::Text));
         self.note_done(&format!(
             "server started in {:.1} s",
             started.ready_in.as_secs_f64()
         ));
         has_plugins(server, effective)?;
         for setting in started.unseen.iter().filter(|name| *name != PLUGINS) {
-            self.note_done(&format!("{NOT_READ}the server shows no {setting}"));
+            self.done.push(Step::NotReadBack {
+                not_read_back: setting.clone(),
+            });
         }
         let proxy = match super::checks::proxy(&effective.server) {
             Some(options) => Some(Proxy::start(server, &options?)?),
@@ -321,10 +322,10 @@ impl<'a> Site<'a> {
     }
 
     pub(super) fn note_reset(&mut self, reset: Reset) {
-        self.done.extend(reset.done);
         let not_done = reset.not_done.into_iter();
+        let not_done = not_done.map(|why| format!("not put back: {why}"));
         self.done
-            .extend(not_done.map(|why| format!("not put back: {why}")));
+            .extend(reset.done.into_iter().chain(not_done).map(Step::Text));
     }
 
     /// Changes the running server as the cell says.
@@ -444,7 +445,7 @@ impl<'a> Site<'a> {
     }
 
     pub(super) fn note_done(&mut self, what: &str) {
-        self.done.push(what.to_owned());
+        self.done.push(Step::Text(what.to_owned()));
     }
 
     pub(super) fn note(&self, what: &str) {

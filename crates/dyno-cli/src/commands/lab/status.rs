@@ -241,7 +241,7 @@ impl Status<'_> {
                 "runs": runs,
                 "why": why,
                 "attempts": known.map_or(0, |state| state.attempts),
-                "done_before": known.map(|state| state.done_before.clone()),
+                "done_before": known.map(|state| state.done_before.iter().map(ToString::to_string).collect::<Vec<_>>()),
             })
         });
         json!({
