@@ -1,6 +1,7 @@
 //! Dyno's own options, each defined once.
 
 mod agent;
+mod import;
 mod lab;
 mod meaning;
 mod results;
@@ -10,9 +11,10 @@ mod sysbench;
 mod top;
 
 pub use agent::{AGENT, FLEET};
+pub use import::IMPORT;
 pub use lab::LAB;
 pub use meaning::means_something;
-pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use search::{NOT_OF_SEARCHES, OF_SEARCHES, search};
 pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};
@@ -187,8 +189,7 @@ pub const RUN: &[Opt] = &[
         LOAD,
         "shard",
         Some("I/N"),
-        "Act as load generator I of N: run every Nth session, arrival and event. By weight: \
-         I/W1:W2:…",
+        "Act as load generator I of N: every Nth session, arrival and event; by weight I/W1:W2:…",
     ),
     opt(
         LOAD,
@@ -230,8 +231,7 @@ pub const RUN: &[Opt] = &[
             LOAD,
             "ps-mode",
             Some("MODE"),
-            "auto: prepare statements on the server; disable: send plain queries with the values \
-             in the text [auto]",
+            "auto: prepare statements on the server; disable: send values in the query text [auto]",
         ),
     ),
     opt(
@@ -412,8 +412,7 @@ pub const RUN: &[Opt] = &[
         OUTPUT,
         "explain",
         Some("WHAT"),
-        "After the run, show the server's plan of each statement shape (all) or of this statement; \
-         may be repeated",
+        "Show the server's plan of each statement shape (all) or of one statement; may be repeated",
     ),
     opt(
         OUTPUT,
@@ -425,8 +424,7 @@ pub const RUN: &[Opt] = &[
         OUTPUT,
         "metrics",
         Some("ADDRESS"),
-        "Serve Prometheus metrics during the run at this port of the loopback interface, or at \
-         this address:port, e.g. 9464",
+        "Serve Prometheus metrics during the run at this loopback port or address:port, e.g. 9464",
     ),
     opt(
         OUTPUT,
@@ -457,8 +455,7 @@ pub const RUN: &[Opt] = &[
         OUTPUT,
         "json",
         Some("FILE"),
-        "Print the result as JSON instead of the summary, or write JSON to FILE and print the \
-         summary",
+        "Print JSON instead of the summary, or write JSON to FILE and print the summary",
     )),
     short(
         'q',
@@ -478,8 +475,7 @@ pub const RUN: &[Opt] = &[
         OUTPUT,
         "no-color",
         None,
-        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them when the output is not a \
-         terminal",
+        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
     ),
     leads(opt(
         OUTPUT,

@@ -30,14 +30,14 @@ const WHERE: Opt = opt(
     Some("NAME=LEVEL,…"),
     "Select runs with these factor levels; workload, server and sessions are factors, too",
 );
-const FROM: Opt = opt(
+pub(super) const FROM: Opt = opt(
     GROUP,
     "from",
     Some("TIME"),
     "Compute figures and verdict from this time of the measurement on; what came before counts as \
      warm-up [0s]",
 );
-const TO: Opt = opt(
+pub(super) const TO: Opt = opt(
     GROUP,
     "to",
     Some("TIME"),
@@ -67,7 +67,7 @@ pub(super) const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
     None,
-    "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them when the output is not a terminal",
+    "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
 );
 pub(super) const VERBOSE: Opt = short(
     'v',
@@ -348,142 +348,6 @@ pub const EXPORT: &[Opt] = &[
     WHERE,
     REPLACE,
     RESULTS,
-    HELP,
-];
-
-/// The options of `dyno import`.
-pub const IMPORT: &[Opt] = &[
-    opt(
-        GROUP,
-        "pattern",
-        Some("PATTERN"),
-        "In a folder, import the files whose path matches '…/{fs}-{binlog}/BP{memory}/res.txt': \
-         parts in braces become factors, * matches any part of a name, … any folders",
-    ),
-    repeated(
-        GROUP,
-        "vmstat",
-        Some("FILE"),
-        "Output of vmstat during the runs; may be repeated for several logs, each matched to the \
-         log in its folder",
-    ),
-    opt(
-        GROUP,
-        "iostat",
-        Some("FILE"),
-        "Output of iostat -x during the runs; repeat as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "mpstat",
-        Some("FILE"),
-        "Output of mpstat during the runs; repeat as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "sar",
-        Some("FILE"),
-        "Output of sar during the runs, or from a file of sadc; repeat as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "config",
-        Some("FILE"),
-        "The server's my.cnf, kept with the runs as its configuration; repeat as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "replace",
-        None,
-        "Import logs again that are already in the results file, in place of their runs",
-    ),
-    short(
-        'q',
-        opt(GROUP, "quiet", None, "Print no summary of each run"),
-    ),
-    opt(
-        GROUP,
-        "started",
-        Some("WHEN"),
-        "Start of the first run's measurement, if its log has no times: 2026-11-21T12:45:12Z, \
-         '2026-11-21 13:45:12' in the zone of --utc-offset, or seconds since 1970",
-    ),
-    opt(
-        GROUP,
-        "utc-offset",
-        Some("OFFSET"),
-        "Offset of the logs' times from UTC, if the logs do not state it: +02:00, =-5 [0]",
-    ),
-    opt(
-        GROUP,
-        "vmstat-interval",
-        Some("TIME"),
-        "Delay that vmstat was given, for a log without -t [1s]",
-    ),
-    opt(
-        GROUP,
-        "iostat-interval",
-        Some("TIME"),
-        "Delay that iostat was given, for a log without -t [1s]",
-    ),
-    opt(
-        GROUP,
-        "vmstat-unit",
-        Some("UNIT"),
-        "Unit that vmstat was given with -S: k, K, m or M [K]",
-    ),
-    opt(
-        GROUP,
-        "first-report",
-        None,
-        "Also count the first report of vmstat and iostat, because they ran with -y",
-    ),
-    opt(
-        GROUP,
-        "percentile",
-        Some("N"),
-        "Percentile of the latencies in sysbench's CSV and JSON reports",
-    ),
-    opt(
-        GROUP,
-        "workload",
-        Some("NAME"),
-        "Name the workload if the log does not; only runs of one workload are compared",
-    ),
-    opt(
-        GROUP,
-        "server",
-        Some("NAME"),
-        "Name the server if the log does not: 'MariaDB 10.11.6'",
-    ),
-    one_of(
-        &["standard", "reference"],
-        opt(
-            GROUP,
-            "profile",
-            Some("WORD"),
-            "standard, or reference for a workload with the faults of the tool that it copies; the \
-             two are not compared [standard]",
-        ),
-    ),
-    opt(
-        GROUP,
-        "warmup",
-        Some("TIME"),
-        "Treat this much of each run's beginning as warm-up, as --from does",
-    ),
-    FROM,
-    TO,
-    opt(GROUP, "note", Some("TEXT"), "Attach a note to the runs"),
-    repeated(
-        GROUP,
-        "factor",
-        Some("NAME=LEVEL"),
-        "Record what varies between the runs, e.g. memory=5G; may be repeated",
-    ),
-    VERBOSE,
-    RESULTS,
-    NO_COLOR,
     HELP,
 ];
 

@@ -77,8 +77,7 @@ pub const TOP: &[Opt] = &[
         HOW,
         "no-color",
         None,
-        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them when the output is not a \
-         terminal",
+        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
     ),
     short('h', opt(HOW, "help", None, "Print this help")),
 ];
