@@ -318,8 +318,8 @@ fn unknown(
         }
         // As sysbench names its own.
         _ if grammar == Grammar::Dyno && OF_SYSBENCH.iter().any(|of| name.starts_with(of)) => {
-            let known = "the database is named by --target, and `dyno sysbench` takes sysbench's \
-                         options";
+            let known = "name the database with --target, or use sysbench's options with `dyno \
+                         sysbench`";
             Some(known.to_owned())
         }
         _ => None,

@@ -85,7 +85,10 @@ fn what_no_run_has_is_told_with_what_there_is() {
             "--where: memory has no level '2G'; it has 1G",
         ),
         ("table memory --rows memory", "takes no 'memory'"),
-        ("table --rows memory --csv --json", "two formats"),
+        (
+            "table --rows memory --csv --json",
+            "--csv and --json cannot be used together",
+        ),
         ("list runs --where memory", "'memory' has no level"),
     ] {
         has(&lab.dyno(line).failure(2), &[why]);

@@ -38,11 +38,9 @@ pub fn main(args: &[String]) -> Result<u8> {
         _ => return Err(usage("dyno completions needs one of bash, zsh, fish")),
     };
     let known = SHELLS.iter().position(|known| *known == shell);
-    let binding = known.and_then(|at| BINDINGS.get(at)).ok_or_else(|| {
-        usage(format!(
-            "'{shell}' is none of the shells that dyno completes in: bash, zsh, fish"
-        ))
-    })?;
+    let binding = known
+        .and_then(|at| BINDINGS.get(at))
+        .ok_or_else(|| usage(format!("'{shell}' is not one of bash, zsh, fish")))?;
     console::raw(binding.as_bytes());
     Ok(STATUS_DONE)
 }

@@ -24,7 +24,7 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     let passes = |opt: &Opt| LADDERS.contains(&opt.name) || LENGTHS.contains(&opt.name);
     match given.find(|opt| !passes(opt) && !means_something(command, opt)) {
         Some(opt) => Err(usage(format!(
-            "--{} belongs to dyno run; dyno {command} has no use for it",
+            "--{} is an option of dyno run; dyno {command} does not use it",
             opt.name
         ))),
         None => Ok(()),

@@ -33,7 +33,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
     }
     if lines.is_empty() {
         known_factors(parsed, &Results::open_read(&path)?)?;
-        console::note(&format!("No run in {} is like that.", path.display()));
+        console::note(&format!("No run in {} matches.", path.display()));
         return Ok(STATUS_DONE);
     }
     let rows: Vec<RunRow> = lines.iter().map(row).collect();
@@ -51,7 +51,7 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
         Some("refused") => Some(Verdict::Refused),
         Some(other) => {
             return Err(usage(format!(
-                "--verdict: '{other}' is none of valid, doubtful, refused"
+                "--verdict: '{other}' is not one of valid, doubtful, refused"
             )));
         }
     };
@@ -119,7 +119,7 @@ fn stage(word: &str) -> Result<RunStage> {
     let known = RunStage::ALL.into_iter().find(|stage| stage.word() == word);
     known.ok_or_else(|| {
         let words = RunStage::ALL.map(RunStage::word).join(", ");
-        usage(format!("--state: '{word}' is none of {words}"))
+        usage(format!("--state: '{word}' is not one of {words}"))
     })
 }
 

@@ -352,7 +352,7 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
         Ok(None) => None,
         Ok(Some(how)) => {
             console::note(&format!(
-                "warning: nats-server ended ({how}), and was started again"
+                "warning: nats-server ended ({how}) and was restarted"
             ));
             None
         }
