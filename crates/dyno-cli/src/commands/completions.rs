@@ -17,7 +17,7 @@ const BINDINGS: [&str; 3] = [
 const USAGE: &str = "\
 Usage: dyno completions bash|zsh|fish
 
-Prints what the shell needs to complete command lines of dyno:
+Print a shell completion script. To load it:
   bash  eval \"$(dyno completions bash)\"          in ~/.bashrc
   zsh   eval \"$(dyno completions zsh)\"           in ~/.zshrc, after compinit
   fish  dyno completions fish | source           in ~/.config/fish/config.fish

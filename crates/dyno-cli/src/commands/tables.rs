@@ -44,7 +44,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     for word in words {
         if word == BREAK {
             if apart || sequences.is_empty() {
-                return Err(usage("BREAK stands between sequences"));
+                return Err(usage("BREAK must be between sequences"));
             }
             apart = true;
             continue;
@@ -54,7 +54,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         sequences.push(next);
     }
     if apart {
-        return Err(usage("BREAK stands between sequences"));
+        return Err(usage("BREAK must be between sequences"));
     }
     distinguish(&mut sequences);
     let tables = tables(&sequences);

@@ -65,7 +65,7 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "gate",
         None,
-        "report: exit with status 4 if a claim does not hold, 3 if none can be judged",
+        "report: exit with status 4 if a claim does not hold, 3 if one cannot be judged",
     ),
     repeated(
         VARY,

@@ -296,8 +296,8 @@ impl<'a> Site<'a> {
         }
         self.prepare(line).context("cannot load the data")?;
         self.is_loaded.insert(url.to_owned());
-        let anew = if drops { " anew" } else { "" };
-        self.note_done(&format!("data loaded{anew} in {:.1} s", since(begun)));
+        let again = if drops { " again" } else { "" };
+        self.note_done(&format!("data loaded{again} in {:.1} s", since(begun)));
         let resets = self.lab.experiment.reset.data;
         if matches!(resets, Some(ResetData::Restore | ResetData::Empty)) {
             self.note_done("not reset: files, caches and logs of a server that Dyno did not start");

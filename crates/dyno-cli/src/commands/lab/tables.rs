@@ -423,7 +423,7 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let mut made = sheet(
         "Resources per event",
         "server and client: CPU in µs; read, written and log: KB of 1,024 bytes, of the server's \
-         files and of the disks. What was not observed, or belongs to others as well, is –.",
+         files and of the disks. – means not observed, or shared with others.",
         &factors,
         &names,
     );

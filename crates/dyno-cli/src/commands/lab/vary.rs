@@ -28,7 +28,8 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     let factors: Vec<(&str, Vec<&str>)> =
         parsed.values("vary").map(factor).collect::<Result<_>>()?;
     let names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
-    let question = format!("What does {} make of {workload}?", names.join(" and "));
+    let verb = if names.len() == 1 { "does" } else { "do" };
+    let question = format!("How {verb} {} affect {workload}?", names.join(" and "));
     put(&mut text, "question", &question);
     let is_of_host = found.test().is_some();
     if !is_of_host {
