@@ -1,7 +1,16 @@
-//! Repository chores: the lint rules as a test, servers to test against, the test command.
+//! Repository chores: lint rules, servers to test against, the test command, campaigns, the
+//! release.
 //!
 //! A library as well as a program, so that end-to-end tests can start throw-away servers the same
 //! way.
+//!
+//! # Where to change what
+//!
+//! - A server that the tests need: `src/servers`, then `tests/src`.
+//! - What a campaign does, and what must hold: `src/campaign`.
+//! - How the release is linked, packed and verified: `src/dist`. Manual pages and completions come
+//!   from `dyno help --format json` (`crates/dyno-cli/src/commands/catalogue.rs`).
+//! - The lint rules: `src/tidy`.
 
 use std::env;
 use std::io::{self, Write};

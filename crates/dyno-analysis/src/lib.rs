@@ -1,4 +1,11 @@
-//! What is derived from a run's measurements, in one place for all who show, judge or compare it.
+//! Figures derived from a run's measurements, computed in one place for everything that shows,
+//! judges or compares them.
+//!
+//! # Where to change what
+//!
+//! - A rate, a percentile, a share, what counts as a stall: `src/summarize.rs`, `src/stalls.rs`.
+//! - A part of a run (`--from`, `--to`): `src/window.rs`; its findings:
+//!   `crates/dyno-verdict/src/part.rs`.
 
 pub mod bins;
 pub mod errors;

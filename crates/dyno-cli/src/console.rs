@@ -103,11 +103,15 @@ pub fn help(text: &str) {
     }
 }
 
-/// Writes a line to standard error, without secrets.
+/// Writes a line to standard error, without secrets, folded where that is a terminal.
 pub fn note(line: &str) {
     let line = redact::text(line);
+    let mut text = visible::text(&line).into_owned();
+    if io::stderr().is_terminal() && !is_dumb() {
+        text = fold(&text, columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH));
+    }
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}{}", cleared(), visible::text(&line));
+    let _ = writeln!(stderr, "{}{text}", cleared());
 }
 
 /// Writes a line that may have colours to standard error, as [`page`] does.

@@ -1,10 +1,58 @@
-//! Dyno's command line: its commands, their options, what is said on the terminal.
+//! Dyno's command line: commands, their options, and what the terminal shows.
 //!
-//! Apart from the binary, since this runs once a command and is built for size: what a binary's own
-//! crate is built for, the optimisation across all crates is.
+//! This crate runs once per command and is built for size. It is separate from the binary, because
+//! optimisation across all crates (LTO) uses the settings of the binary's own crate.
+//!
+//! # Where to change what
+//!
+//! Commands and options:
+//!
+//! - What a command does: `src/commands`.
+//! - An option of `dyno run` or `dyno sysbench`: `src/definitions`. The parser and the help come
+//!   from it, and a test compares `docs/options.md` with it.
+//! - Which options a command accepts for a workload: `src/definitions/meaning.rs`. Help, completion
+//!   and `src/commands/meant.rs` use it.
+//! - Plans from options and back: `src/commands/plans.rs`.
+//! - `dyno sysbench … run`: `src/commands/sysbench/run.rs`.
+//! - `dyno server`: `src/commands/server`.
+//! - `dyno import` (which files of a folder, which files next to them, what is stored):
+//!   `src/commands/import`.
+//! - Options of `--metrics` and `--otlp`: `src/metrics.rs`.
+//! - The sides of a comparison: `src/commands/kinds.rs`. `dyno table`: `src/commands/pivot.rs`.
+//! - Completion: `src/commands/complete`; the shells' scripts: `src/shells`.
+//! - The catalogue from which manual pages are made: `src/commands/catalogue.rs`.
+//!
+//! Terminal:
+//!
+//! - The live line: `src/live.rs`. Width, colours, pipes: `src/console.rs`.
+//! - What a run prints while it runs: `src/notices.rs`, `src/commands/measure.rs`.
+//!
+//! Searches and experiments:
+//!
+//! - A search (command line, promises, trials, a load generator at its limit):
+//!   `src/commands/search`; its report: `crates/dyno-report/src/search.rs` and
+//!   `crates/dyno-report/src/terminal/search.rs`; the next load to try, votes, bounds,
+//!   confirmation: `crates/dyno-stats/src/search`.
+//! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
+//! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
+//! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
+//!   each in `src/commands/lab`.
+//!
+//! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
+//!
+//! - How `--agents` is read: `src/fleet/specs.rs`; how agents start: `src/fleet/launch.rs`,
+//!   `src/fleet/ssh.rs`; what is sent to them: `src/fleet/bundle.rs`.
+//! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
+//! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
+//! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
+//! - What agents keep: `src/fleet/kept.rs`; `dyno fleet collect`: `src/fleet/collect`,
+//!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
+//! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
+//!   here.
 
 mod background;
 mod commands;
+mod config;
 mod console;
 mod definitions;
 mod fleet;

@@ -3,6 +3,8 @@
 //! Scripts declare options of their own, known only once the script is loaded. So a command line
 //! is read twice: leniently, to find the script and what shapes its loading, then strictly.
 
+mod elsewhere;
+
 use std::fmt::Write as _;
 
 use dyno_core::redact;
@@ -97,9 +99,6 @@ pub enum Script<'a> {
     /// It declares none and takes any.
     TakesAny,
 }
-
-/// How options of sysbench begin that say which database it is.
-const OF_SYSBENCH: [&str; 4] = ["mysql-", "mysql_", "pgsql-", "db-driver"];
 
 /// Reads a command line.
 ///
@@ -294,10 +293,16 @@ fn unknown(
     options: &[ScriptOption],
     grammar: Grammar,
 ) -> UsageError {
+    let typed = name.replace('_', "-");
+    if grammar == Grammar::Dyno
+        && find_own(own, "target").is_some()
+        && let Some(hint) = elsewhere::hint(&typed)
+    {
+        return UsageError(format!("unknown option --{name}; {hint}"));
+    }
     let own = own.iter();
     let own = own.flat_map(|opt| std::iter::once(&opt.name).chain(opt.aliases));
     let names = own.copied().chain(options.iter().map(|o| o.name.as_str()));
-    let typed = name.replace('_', "-");
     let nearest = names
         .map(|known| {
             let plain = known.replace('_', "-");
@@ -315,12 +320,6 @@ fn unknown(
         Some((distance, _, known)) if distance <= 1 + name.len() / 4 => {
             // As options are typed, however a script spells their names.
             Some(format!("did you mean --{}?", known.replace('_', "-")))
-        }
-        // As sysbench names its own.
-        _ if grammar == Grammar::Dyno && OF_SYSBENCH.iter().any(|of| name.starts_with(of)) => {
-            let known = "name the database with --target, or use sysbench's options with `dyno \
-                         sysbench`";
-            Some(known.to_owned())
         }
         _ => None,
     };
@@ -375,6 +374,7 @@ mod tests {
             bare: false,
             leads: false,
             repeats: false,
+            choices: &[],
             help: "how many",
             group: "Load",
         },
@@ -386,6 +386,7 @@ mod tests {
             bare: false,
             leads: false,
             repeats: false,
+            choices: &[],
             help: "say less",
             group: "Output",
         },

@@ -1,4 +1,18 @@
 //! What workers record and hand over once an interval.
+//!
+//! # A new counter
+//!
+//! [`Counters`] is the only list: merging, subtraction, the serialised form, and the columns of the
+//! results file, CSV and JSON follow from it. A new counter also touches:
+//!
+//! - `src/interval/interval.json`: the serialised form that a test compares.
+//! - `crates/dyno-load/src/recorder.rs`: where it is counted.
+//! - `crates/dyno-results/src/schema`: its column, in the newest file or in one for a new version.
+//! - `crates/dyno-results/tests/common/mod.rs`: a value that a test stores and reads again.
+//! - `crates/dyno-report/src/terminal/sections.rs`, `crates/dyno-report/src/html/headlines.rs`:
+//!   where a person sees it.
+//! - `crates/dyno-verdict/src/errors.rs`: where it is judged, if it is.
+//! - `docs/results.md`, `docs/export.md`, `docs/json.md`, `docs/schema/run.json`: its description.
 
 mod codec;
 mod latencies;

@@ -1,6 +1,36 @@
 //! The vocabulary that Dyno's crates share: targets, plans, units, the clock, secrets, and the two
-//! contracts of the hot path ([`db::Connection`] between scripts and databases,
-//! [`session::Port`] and [`session::Program`] between workers and scripts).
+//! contracts of the hot path ([`db::Connection`] between scripts and databases, [`session::Port`]
+//! and [`session::Program`] between workers and scripts).
+//!
+//! # Where to change what
+//!
+//! - What a plan holds and how it is read: `src/plan`, `src/target/plan.rs`.
+//!   `docs/schema/plan.json` is generated from them. From and to options:
+//!   `crates/dyno-cli/src/commands/plans.rs`.
+//! - What a URL can say: `src/target`; where passwords come from:
+//!   `crates/dyno-drivers/src/credentials`.
+//! - A load that changes over time: `src/plan/schedule.rs` (grammar),
+//!   `crates/dyno-load/src/course.rs` (which arrival is due when, which sessions take part),
+//!   `crates/dyno-verdict/src/schedule.rs` (how parts are judged),
+//!   `crates/dyno-report/src/terminal/parts.rs` and `crates/dyno-report/src/html/parts.rs`.
+//! - What an interval holds, how intervals merge: `src/interval.rs`; serialised:
+//!   `src/interval/codec.rs`; as agents send it: `src/interval/sparse.rs`; merging workers:
+//!   `crates/dyno-load/src/merger.rs`.
+//! - A new counter per interval: `src/interval.rs`, which lists the other files.
+//! - What a database counter counts, on which versions, what resets it: `src/counters`, the source
+//!   of the table in `docs/observers.md`.
+//! - The values of an event (a changed setting, a kernel message, a stalled generator):
+//!   `src/record/detail.rs`. Text is rendered from them and never parsed.
+//!   `crates/dyno-results/src/schema/v13.sql` fills in the values of older events.
+//! - What a crash may cost: the classes in `src/finding/durability.rs`; which setting, directory or
+//!   counter yields which class: `crates/dyno-verdict/src/server/durability`; what killed servers
+//!   lost: `tests/tests/verdict/matrix`.
+//! - Factors of a run: `src/factors.rs`; selecting runs by them:
+//!   `crates/dyno-results/src/read/list.rs`; tables: `crates/dyno-verdict/src/pivot.rs`,
+//!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.
+//! - The content of `--json`: `src/summary.rs` and `docs/schema/run.json`.
+//! - Simulated time in tests of whole runs: `src/clock/simulated.rs`,
+//!   `crates/dyno-load/tests/simulated.rs`, `crates/dyno-run/tests/simulated.rs`.
 
 pub mod bulk;
 pub mod clock;

@@ -1,4 +1,8 @@
 //! The contract between a worker, which drives sessions, and the program that sessions run.
+//!
+//! [`Port::next_event`] decides when an event may start, so the worker owns limits and pacing;
+//! [`Port::event_start`] and [`Port::event_stop`] bound what is measured. Code that cannot yield
+//! uses [`Port::wait`] and [`Port::wait_event`], and its worker stands still with it.
 
 use std::io;
 use std::os::fd::RawFd;

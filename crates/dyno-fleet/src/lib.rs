@@ -1,9 +1,18 @@
-//! Many load generators as one: agents that make a run's load together, and the coordinator that
-//! has them begin at one instant, merges what they measure, and says what went wrong.
+//! Many load generators as one: agents that generate a run's load together, and the coordinator
+//! that starts them at one instant, merges their measurements, and reports what went wrong.
 //!
-//! [`agent`] and [`coordinator`] are state machines without I/O; [`message`] is what they say to
-//! each other, over a [`bus`]. What [`division`] gives to each agent is what one alone would do;
-//! what [`merge`] makes of their intervals is what one alone would have recorded.
+//! [`agent`] and [`coordinator`] are state machines without I/O; [`message`] defines what they send
+//! each other over a [`bus`]. The parts that [`division`] assigns add up to the load of a single
+//! generator, and [`merge`] yields the intervals that a single generator would have recorded.
+//!
+//! # Where to change what
+//!
+//! - How a run is divided: `src/division.rs`.
+//! - Messages, and which are refused: `src/message`.
+//! - When a run starts, ends or fails, and with which finding: `src/coordinator`, `src/agent`;
+//!   tests: `tests/schedules.rs`.
+//! - The transport: `src/bus`; a NATS server started for a run: `src/server.rs`.
+//! - How agents are started, and their files: `crates/dyno-cli/src/fleet`.
 
 pub mod agent;
 pub mod bus;

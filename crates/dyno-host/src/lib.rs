@@ -1,7 +1,13 @@
-//! Tests of the host that a database runs on: its cores, memory, scheduler, locks and files.
+//! Tests of the database's host: cores, memory, scheduler, locks and files.
 //!
-//! They are sysbench's tests of those names, driven by Dyno's workers: each session has a thread
-//! of its own, and what an event does cannot be optimised away.
+//! They are sysbench's tests of those names, driven by Dyno's workers. Each session has its own
+//! thread, and the compiler cannot optimise an event's work away.
+//!
+//! # Where to change what
+//!
+//! - A test: its module (`src/cpu.rs`, `src/memory`, `src/threads.rs`, `src/mutex.rs`,
+//!   `src/fileio`); options: `src/options.rs`.
+//! - sysbench's text for a test: `crates/dyno-report/src/sysbench/host.rs`.
 
 mod cache;
 mod cpu;

@@ -1,10 +1,17 @@
-//! Other tools' logs as recorded runs: what sysbench, pgbench, fio and HammerDB print, with the
-//! logs of `vmstat`, `iostat`, `mpstat` and `sar` that people keep beside them.
+//! Converts logs of other tools to recorded runs: reports of sysbench, pgbench, fio and HammerDB,
+//! with logs of `vmstat`, `iostat`, `mpstat` and `sar` taken during the run.
 //!
-//! What a log does not say stays unknown: `None` or absent where the types allow it, else zero
-//! with an entry in [`RunRecord::not_observed`] that says so. Nothing is estimated. Percentiles are
-//! those that were printed. What can be read of a damaged log is read, and the rest is told as a
-//! [`Warning`] with its file and line.
+//! What a log does not say stays unknown: `None` or absent where the types allow it, else zero with
+//! an entry in [`RunRecord::not_observed`]. Nothing is estimated. Percentiles are those that were
+//! printed. Of a damaged log, everything legible is read, and the rest becomes a [`Warning`] with
+//! its file and line.
+//!
+//! # Where to change what
+//!
+//! - A benchmark: [`Tool`] (`src/tool.rs`) and its module; a monitor of a host: [`Monitor`]
+//!   (`src/monitor.rs`) and its module; alignment in time: `src/lib.rs`, `src/align.rs`.
+//! - Rules for all logs: `src/text.rs`, `src/wrapped.rs`, `src/warnings.rs`, `src/conservation.rs`.
+//! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,17 @@
-//! Experiments: what a file says is to be varied, which trials that makes and in which order, what
-//! they cost, and what each of them is. Nothing here starts a server or looks at a clock.
+//! Experiments: what a file varies, which trials result and in which order, what they cost, and how
+//! each is identified. Nothing here starts a server or reads a clock.
+//!
+//! # Where to change what
+//!
+//! - What an experiment's file can say, and errors in it: `src/file`. `docs/schema/experiment.json`
+//!   is generated from it.
+//! - What levels resolve to: `src/levels.rs`. Order and cost of trials: `src/design.rs`. What makes
+//!   a trial a different one: `src/identity.rs`.
+//! - The next trial, and what it needs after the one before: `src/schedule.rs`; how that is done:
+//!   `crates/dyno-cli/src/commands/lab/site.rs`, `crates/dyno-cli/src/commands/lab/images.rs`.
+//! - Ratios, effects, claims: `src/analysis`; figures by name, tables and plots:
+//!   `crates/dyno-cli/src/commands/lab`; the page: `crates/dyno-report/src/html/experiment.rs`.
+//! - What is stored: `crates/dyno-results/src/experiments`.
 
 mod analysis;
 mod design;

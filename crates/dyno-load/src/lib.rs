@@ -2,10 +2,35 @@
 //! clock. It knows neither databases nor script languages: sessions run a
 //! [`dyno_core::session::Program`], and connections come from a [`dyno_core::db::Connector`].
 //!
-//! A run has these phases: every session initialises; a barrier; the ramp-up, in which sessions
-//! begin one after another; the warm-up; the measurement; and after its deadline the grace, in
-//! which events under way may end. An event belongs to where it began (in an open loop: where it
-//! was due), with all of its statements.
+//! Phases of a run: every session initialises; a barrier; the ramp-up, in which sessions start one
+//! after another; the warm-up; the measurement; and after its deadline the grace period, in which
+//! events in flight may end. An event belongs to the phase in which it started (in an open loop: in
+//! which it was due), with all of its statements.
+//!
+//! Invariants: no allocation, lock or shared cache line per operation in the steady state; two time
+//! stamps per operation; every queue has a named bound, and reaching it is counted; pacing is
+//! absolute (next = previous + gap), and its lag is recorded.
+//!
+//! # Where to change what
+//!
+//! - When events begin, what counts, how a run ends: `src/worker.rs`, `src/port.rs`, `src/run.rs`;
+//!   arrivals: `src/arrivals.rs`.
+//! - A load that changes over time: `src/course.rs`, see `crates/dyno-core/src/plan/schedule.rs`.
+//! - What workers record: `src/recorder.rs`; merging workers: `src/merger.rs`.
+//! - Connections of a session (opening, readiness, counting, dropping): `src/connections.rs`;
+//!   hang-ups and bounds of answers: `crates/dyno-drivers/src/channel`.
+//! - Stalls and a frozen generator, to the millisecond: `src/silences.rs`,
+//!   `crates/dyno-run/src/recording/events.rs`, the checks `stalls` and `client-cpu`.
+//! - What a session counts as doing, and for how long it did nothing: `src/accounts.rs`,
+//!   `crates/dyno-core/src/states.rs`, the check `idle-sessions`.
+//! - The purpose of a statement (change rows, commit, roll back): `src/statements/purpose.rs`,
+//!   `crates/dyno-run/src/recording/context.rs`, the checks `misses` and `durability`.
+//! - Shapes of statements: `src/statements/shapes.rs`, `src/statements/literals.rs`; shown by
+//!   `crates/dyno-report/src/terminal/statements.rs` and
+//!   `crates/dyno-report/src/html/statements.rs`.
+//! - The statement that represents its shape in `--explain`: `src/statements/examples.rs`.
+//! - Which tables statements use: `src/statements/names.rs`.
+//! - Roles: `src/roles.rs`, see `crates/dyno-script/src/roles.rs`.
 
 mod accounts;
 mod arrivals;

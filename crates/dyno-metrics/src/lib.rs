@@ -1,11 +1,17 @@
-//! A run's figures as metrics: for Prometheus to scrape, pushed by OpenTelemetry's protocol, and as
+//! A run's figures as metrics: scraped by Prometheus, pushed with OpenTelemetry's protocol, and as
 //! OpenMetrics text with time stamps.
 //!
-//! [`Figures`] holds what a run has come to and tells it as [`Family`]s, which [`text`],
+//! [`Figures`] holds the run's current figures and returns them as [`Family`]s, which [`text`],
 //! [`protobuf`] and [`otlp`] each write in their own format. [`Endpoint`] answers scrapes;
-//! [`Pusher`] sends an interval at a time. Nothing is recorded twice: histograms are those of the
-//! recorder, in other buckets. There are no percentiles among the metrics, since whoever averages
-//! those of several processes has a figure of nothing.
+//! [`Pusher`] sends one interval at a time. Nothing is recorded twice: histograms are those of the
+//! recorder, in other buckets. There are no percentiles among the metrics, because percentiles of
+//! several processes cannot be averaged.
+//!
+//! # Where to change what
+//!
+//! - A metric, its name, its buckets: `src/figures.rs`, `src/sums.rs`, `src/names.rs`,
+//!   `src/buckets.rs`. Tests compare `docs/metrics.md` and the dashboard with them.
+//! - Options: `crates/dyno-cli/src/metrics.rs`.
 
 mod buckets;
 mod endpoint;

@@ -1,8 +1,8 @@
-//! A server that answers at once with canned rows, so that the client is what is measured.
+//! A server that answers at once with canned rows, so that the client is the bottleneck.
 //!
 //! It speaks enough of the MySQL and PostgreSQL protocols for load generators: they log in as
-//! anyone, prepare, execute, query and load. Every `SELECT` gives one row: of one wide text column
-//! where the test table's `c` or `pad` is asked for, else of as many columns as it lists, with a
+//! anyone, prepare, execute, query and load. Every `SELECT` returns one row: a wide text column if
+//! the query asks for the test table's `c` or `pad`, else as many columns as it lists, with a
 //! number in each.
 
 mod mysql;

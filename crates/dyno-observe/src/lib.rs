@@ -1,15 +1,30 @@
-//! Observers: the host, the server's process, Dyno's own and the database's counters, once a
+//! Observers of the host, the server's processes, Dyno itself and the database's counters, once per
 //! second.
 //!
-//! [`Observers::start`] puts one thread to work that reads `/proc` and `/sys`, and where there is a
-//! database a second one that asks it, so that a server that hangs does not stop the samples of the
-//! host. What they see comes out as [`Observation`]s, stamped with [`dyno_core::clock`]; when the
-//! measurement begins is not their concern. What cannot be seen is said so
-//! ([`Observation::NotObserved`]), and nothing is guessed.
+//! [`Observers::start`] starts one thread that reads `/proc` and `/sys`, and for a database a
+//! second one that queries it, so that a server that hangs does not stop the host's samples.
+//! Samples come out as [`Observation`]s, stamped with [`dyno_core::clock`]; observers do not know
+//! when the measurement begins. What cannot be observed is reported ([`Observation::NotObserved`]),
+//! and nothing is guessed.
 //!
-//! [`Profiler`] samples where the CPU time of server and client goes, with the system's `perf`.
+//! [`Profiler`] samples where server and client spend CPU time, with the system's `perf`.
 //!
-//! [`host_facts`] and [`host_gaps`] tell what is to be known of a host without a run.
+//! [`host_facts`] and [`host_gaps`] describe a host without a run.
+//!
+//! # Where to change what
+//!
+//! - What is observed: `src/host`, `src/process`, `src/database`, and the page `docs/observers.md`.
+//! - What a database counter means: `crates/dyno-core/src/counters`.
+//! - CPU profiles: `src/profile`, `crates/dyno-run/src/recording/profiling.rs`,
+//!   `crates/dyno-report/src/html/profiles.rs`.
+//! - Definitions of tables, and how two are distinguished: `src/database/tables`,
+//!   `crates/dyno-core/src/tables`; which tables a run used:
+//!   `crates/dyno-load/src/statements/names.rs`; differences:
+//!   `crates/dyno-verdict/src/compare/tables.rs`.
+//! - Plans of statements: `src/database/explain.rs`, `crates/dyno-run/src/explain.rs`,
+//!   `crates/dyno-load/src/statements/examples.rs`.
+//! - The server's digests: `src/database/digests.rs`, `crates/dyno-run/src/digests.rs`; the shape
+//!   they belong to: `comparable` in `crates/dyno-load/src/statements/literals.rs`.
 
 mod affinity;
 mod config;

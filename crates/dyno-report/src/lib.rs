@@ -1,7 +1,21 @@
-//! Reports: pure functions from what is known of a run ([`dyno_core::summary::RunSummary`],
+//! Reports: pure functions from a run's data ([`dyno_core::summary::RunSummary`],
 //! [`dyno_core::interval::Interval`]) to text. Nothing here prints, reads a clock or knows how a
-//! run is driven; whether there are colours, and how wide the terminal is, is for the caller to
-//! say.
+//! run is driven. The caller passes the terminal's width and whether to use colours.
+//!
+//! # Where to change what
+//!
+//! - The summary of a run, in short and in full: `src/terminal/brief.rs`, `src/terminal/mod.rs`.
+//! - The HTML report: `src/html`, one file per section; charts: `assets`, of which
+//!   `assets/build.sh` builds ECharts.
+//! - The page of several runs, and the names of sides: `src/html/several`; which runs are sides:
+//!   `crates/dyno-cli/src/commands/kinds.rs`; the table of factors:
+//!   `crates/dyno-verdict/src/pivot.rs`.
+//! - The page of an experiment: `src/html/experiment.rs`.
+//! - Tables of phases: `src/phases`.
+//! - sysbench's report: `src/sysbench`.
+//! - The cost of a report on a run of one day: `examples/day_long_report.rs`.
+//! - `--json`: `src/json.rs`; its content: `crates/dyno-core/src/summary.rs`,
+//!   `docs/schema/run.json`.
 
 pub mod export;
 pub mod html;

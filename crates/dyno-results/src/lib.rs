@@ -1,8 +1,14 @@
-//! The results file: its schema, writing while a run goes on, reading, migration.
+//! The results file: its schema, writing during a run, reading, migration.
 //!
-//! A laboratory has one file, an SQLite database that anybody may query; `docs/results.md` explains
-//! it. [`BackgroundWriter`] writes a run from a thread of its own, [`RunWriter`] from the caller's;
+//! It is one SQLite database that anybody may query; `docs/results.md` explains it.
+//! [`BackgroundWriter`] writes a run from its own thread, [`RunWriter`] from the caller's;
 //! [`Results`] reads.
+//!
+//! # Where to change what
+//!
+//! - A table or a view: `src/schema`; it needs a new version and its migration.
+//! - Selecting runs: `src/read/list.rs`.
+//! - What is stored of experiments: `src/experiments`.
 
 mod codec;
 mod decode;

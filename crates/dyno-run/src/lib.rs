@@ -1,6 +1,18 @@
 //! Runs a workload on a target: the load and its observers, the record, the ledger, the verdict.
-//! Who runs it says what to run by a [`Job`] and takes what comes of it by [`Sink`]s; nothing is
-//! printed here, and no command line is known.
+//! The caller describes the run with a [`Job`] and receives results through [`Sink`]s. Nothing here
+//! prints or knows the command line.
+//!
+//! # Where to change what
+//!
+//! - The order of a run: `src/measure.rs`. sysbench's `run` has a different order:
+//!   `crates/dyno-cli/src/commands/sysbench/run.rs`. Both share [`Watch`].
+//! - What is recorded and when, and what is checked before a run: `src/recording`.
+//! - Who receives figures during a run: `src/sink.rs`; the terminal's sinks:
+//!   `crates/dyno-cli/src/notices.rs`, `crates/dyno-cli/src/commands/measure.rs`.
+//! - The comparison with the database after a run: a script's `ledger()`, `src/ledger.rs`, the
+//!   check `consistency`.
+//! - Facts, figures and warnings of a script: `src/reported.rs`, see
+//!   `crates/dyno-script/src/reported.rs`.
 
 pub mod builtins;
 pub mod calibration;

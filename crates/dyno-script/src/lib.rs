@@ -1,5 +1,19 @@
-//! Scripts: a LuaJIT host that offers sysbench's script interface, and Dyno's own beside it, to
-//! any number of sessions of one worker.
+//! Scripts: a LuaJIT host that offers sysbench's script interface and Dyno's additions to any
+//! number of sessions of one worker.
+//!
+//! # Where to change what
+//!
+//! - What a script can call: `src/exports`, `src/prelude`. What it needs from below is a method of
+//!   `Port` in `crates/dyno-core/src/session.rs`.
+//! - Tables, statements and the mix of a built-in workload: `workloads/`. Statements per server:
+//!   the script's `templates`, with golden files in `tests/workloads/golden`.
+//! - Roles (which sessions do what, at what rate): a script's `roles()`, `src/roles.rs`,
+//!   `crates/dyno-load/src/roles.rs`, the check `role-rates`.
+//! - Phases (several runs from one command): a script's `phases()` and `phases_there()`,
+//!   `crates/dyno-cli/src/commands/phases.rs`; their tables: `crates/dyno-report/src/phases`.
+//! - Facts, figures, warnings and the dataset that a script adds to its result: `src/reported.rs`,
+//!   `src/prelude/reported.lua`, `crates/dyno-core/src/reported.rs`,
+//!   `crates/dyno-run/src/reported.rs`.
 
 mod bulk;
 mod config;

@@ -2,6 +2,7 @@
 
 mod callbacks;
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use dyno_core::db::Family;
@@ -96,6 +97,16 @@ pub(crate) fn set_options(
     )
 }
 
+/// What a line on standard error begins with, where a line of progress may be drawn there: it is
+/// cleared first.
+fn line_start() -> &'static str {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    match std::io::stderr().is_terminal() && !is_dumb {
+        true => "\r\x1b[2K",
+        false => "",
+    }
+}
+
 fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("source", lua.create_string(&config.source.text)?)?;
     api.set("chunk_name", format!("@{}", config.source.path))?;
@@ -113,7 +124,9 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("reconnect_lost", config.reconnect_lost)?;
     api.set("emulate_prepared", config.emulate_prepared)?;
     api.set("sysbench", config.sysbench)?;
-    api.set("quiet_scripts", config.prints != Prints::Output)?;
+    let quiet = config.prints != Prints::Output;
+    api.set("quiet_scripts", quiet)?;
+    api.set("line_start", if quiet { line_start() } else { "" })?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {
         ignored.set(code.as_str(), true)?;

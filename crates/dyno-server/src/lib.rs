@@ -1,10 +1,21 @@
-//! Database servers of Dyno's own: unprivileged, on loopback, each in a folder with its data, its
-//! socket and its log; started with settings that are read back, copied, restored and removed.
+//! Database servers that Dyno starts: unprivileged, on loopback, each in a folder with its data,
+//! socket and log. Settings are read back; data can be copied, restored and removed.
 //!
-//! A *kind* of server is an implementation of one contract: Dyno's own kinds (MariaDB, MySQL,
-//! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or on
-//! another host. A *supervisor* process runs each server, so that it can outlive the command that
-//! started it or end with it, whichever is asked for.
+//! A *kind* of server implements one contract: Dyno's own kinds (MariaDB, MySQL, PostgreSQL) from
+//! installed programs, or a user's folder of executables, here or on another host. A *supervisor*
+//! process runs each server, so that the server can end with the command that started it or outlive
+//! it, as requested.
+//!
+//! # Where to change what
+//!
+//! - A kind of server: `src/kinds`, behind `src/contract.rs`; folders of executables:
+//!   `src/executables.rs`.
+//! - Whether a server ends with Dyno or outlives it: `src/supervisor.rs`.
+//! - Limits: `src/limits`. File systems: `src/place`. Caches between trials: `src/reset.rs`,
+//!   `src/warm.rs`. Background work: `src/quiet`.
+//! - Which values of a setting are equal: `src/settings.rs`.
+//! - A proxy in front of a server: `src/proxy.rs`.
+//! - The command: `crates/dyno-cli/src/commands/server`.
 
 mod companion;
 mod contract;

@@ -1,10 +1,16 @@
 //! Pure statistics: no I/O, no clock, no threads.
 //!
-//! Every function is total. A sample that is empty, too small for the question or that holds a
-//! value which is not finite has no answer (`None`, or an empty list); nothing panics. Samples are
-//! slices in the order of time unless a parameter is called `sorted`. Probabilities and confidence
-//! levels lie in (0, 1); p-values are two-sided unless said otherwise. Whatever draws random
-//! numbers takes its seed and replays.
+//! Every function is total. A sample that is empty, too small for the question, or holds a value
+//! that is not finite yields `None` or an empty list; nothing panics. Samples are slices in the
+//! order of time unless a parameter is called `sorted`. Probabilities and confidence levels lie in
+//! (0, 1); p-values are two-sided unless said otherwise. Functions that draw random numbers take a
+//! seed and are reproducible.
+//!
+//! # Where to change what
+//!
+//! - A procedure: its module in `src`, with test vectors and its error rate in `tests`.
+//! - A search for the highest load (next load, votes, bounds, confirmation): `src/search`; its
+//!   command: `crates/dyno-cli/src/commands/search`.
 
 pub mod autocorrelation;
 mod beginning;

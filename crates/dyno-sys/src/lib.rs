@@ -1,5 +1,5 @@
-//! The system calls that the null server and the benchmark programs share, so that their `unsafe`
-//! stands in one place.
+//! System calls that the null server and the benchmark programs share, so that their `unsafe` code
+//! is in one place.
 
 pub mod args;
 pub mod epoll;

@@ -13,7 +13,7 @@ pub struct Check {
     pub name: &'static str,
     /// What it looks at.
     pub title: &'static str,
-    /// Its rule: one whole sentence. `{0}`, `{1}` … stand for the values of the thresholds.
+    /// Its rule, in whole sentences. `{0}`, `{1}` … stand for the values of the thresholds.
     pub rule: &'static str,
     /// The thresholds of the rule.
     pub thresholds: &'static [Threshold],

@@ -20,40 +20,37 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 51,
         name: "agents",
-        title: "Whether all load generators did their parts",
-        rule: "Of a run that several load generators made: what was found about them. Refusal if \
-               one was missing or failed, if intervals never came or do not add up to the totals, \
-               if seconds are not the same seconds everywhere; doubt if one was lost where that \
-               was allowed, began late, did not do its share, or is another version of Dyno.",
+        title: "Whether all load generators did their part",
+        rule: "Refusal if a generator was missing or failed, intervals are missing or do not add \
+               up, or seconds do not align. Doubt if one was lost where that was allowed, started \
+               late, did less than its share, or runs another version of Dyno.",
         thresholds: &[],
         make: agents,
     },
     Check {
         number: 52,
         name: "observer-cost",
-        title: "What the observers cost",
-        rule: "Doubt if they, those that pass the figures on to others, and perf for a CPU \
-               profile, used {0} % of a core or more; needs {1} s.",
+        title: "CPU cost of the observers",
+        rule: "Doubt if observers, metrics exporters and perf used {0} % of a core. Needs {1} s.",
         thresholds: &[COST, ENOUGH],
         make: cost,
     },
     Check {
         number: 52,
         name: "observers",
-        title: "Observers that failed or were late",
-        rule: "Doubt if an observer failed within the measurement, if a sample was {0} ms late or \
-               more, or if {1} % of the samples or more are missing; needs {2} s.",
+        title: "Failed or late observers",
+        rule: "Doubt if an observer failed, a sample was {0} ms late, or {1} % of the samples are \
+               missing. Needs {2} s.",
         thresholds: &[LATE, MISSING, LENGTH],
         make: observers,
     },
     Check {
         number: 52,
         name: "record",
-        title: "Whether all that was recorded was kept",
-        rule: "Doubt if a part of the record was lost on its way into the results file, or if the \
-               events of the intervals and of the grace do not add up to the total, or if the \
-               intervals have more statements, rows, bytes or errors than the run, or if an \
-               imported log lacks its end.",
+        title: "Completeness of the record",
+        rule: "Doubt if part of the record did not reach the results file, the events of intervals \
+               and grace do not add up to the total, the intervals have more statements, rows, \
+               bytes or errors than the run, or an imported log lacks its end.",
         thresholds: &[],
         make: record,
     },
@@ -61,15 +58,15 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 53,
         name: "secrets",
         title: "Secrets in arguments, environment, facts and settings",
-        rule: "Refusal if a password stands in what is recorded.",
+        rule: "Refusal if the record contains a password.",
         thresholds: &[],
         make: secrets,
     },
     Check {
         number: 54,
         name: "provenance",
-        title: "Version of the tool, hash of the script, seed",
-        rule: "Doubt if one of them is missing: the run cannot be repeated then.",
+        title: "Tool version, script hash and seed",
+        rule: "Doubt if one is missing: the run cannot be repeated.",
         thresholds: &[],
         make: provenance,
     },
@@ -85,31 +82,31 @@ const COST: Threshold = Threshold {
     name: "CPU of the observers",
     value: 5.0,
     unit: "percent of a core",
-    why: "five times what they are made to need, and a fortieth of a host with two cores",
+    why: "five times the design budget",
 };
 const ENOUGH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in a shorter run the first sample, which finds what there is to observe, is most of it",
+    why: "in less, the first sample, which discovers what to observe, dominates",
 };
 const LATE: Threshold = Threshold {
     name: "latest sample",
     value: 1000.0,
     unit: "ms",
-    why: "a whole period: the sample belongs to another second",
+    why: "the sample belongs to another second",
 };
 const MISSING: Threshold = Threshold {
     name: "missing samples",
     value: 10.0,
     unit: "percent",
-    why: "what happened in a tenth of the time is then not known",
+    why: "a tenth of the time is then unknown",
 };
 const LENGTH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "of fewer samples one is more than the share that may be missing",
+    why: "in less, one sample exceeds that share",
 };
 
 /// Events that begin within this time of one another are the beginning and the end of one gap.

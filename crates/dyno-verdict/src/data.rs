@@ -28,10 +28,10 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 22,
         name: "row-counts",
-        title: "Rows of the workload's tables after loading",
-        rule: "Refusal if a table holds fewer rows than the run's options say; the run is then not \
-               begun, unless forced. Up to a million rows in all are counted; of larger tables 64 \
-               ids up to the highest are looked for, and less than 80 % of the rows is too few.",
+        title: "Rows of the workload's tables",
+        rule: "Refusal if a table has fewer rows than the options say; the run does not start \
+               unless forced. Up to a million rows are counted. In larger tables 64 ids are looked \
+               up, and less than 80 % of the rows is too few.",
         thresholds: &[],
         make: row_counts,
     },

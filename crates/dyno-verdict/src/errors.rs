@@ -29,10 +29,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 11,
         name: "errors",
-        title: "Errors and retries by kind, and sessions that failed",
-        rule: "Doubt if {0} % or more of all attempts ended in an error, refusal from {1} % on, or \
-               if the run failed; doubt if {2} % or more of all events ended without their work \
-               being done, refusal from {1} % on.",
+        title: "Errors, retries and failed sessions",
+        rule: "Doubt if at least {0} % of all attempts failed, or {2} % of all events ended \
+               without their work done; refusal from {1} % of either. Doubt if the run failed.",
         thresholds: &[ERRORS_DOUBT, ERRORS_REFUSE, NOT_DONE],
         make: errors,
     },
@@ -46,21 +45,19 @@ const ERRORS_DOUBT: Threshold = Threshold {
     name: "errors, doubt",
     value: 1.0,
     unit: "percent of all attempts",
-    why: "an error is quicker or slower than a success, and at one in a hundred it reaches the \
-          99th percentile",
+    why: "one in a hundred affects p99",
 };
 const ERRORS_REFUSE: Threshold = Threshold {
     name: "errors, refusal",
     value: 10.0,
     unit: "percent of all attempts",
-    why: "the run measures failing as much as working",
+    why: "the run measures failures as much as work",
 };
 const NOT_DONE: Threshold = Threshold {
     name: "events not done, doubt",
     value: 0.1,
     unit: "percent of all events",
-    why: "what is given up after its last try is the slowest of all and in no latency: one in a \
-          thousand is missing at the 99.9th percentile",
+    why: "these slowest events are in no latency; one in a thousand affects p99.9",
 };
 
 fn errors(view: &View) -> Made {

@@ -29,10 +29,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 1,
         name: "generator-ceiling",
-        title: "The rate against what the generator reaches with this script and no server",
-        rule: "Doubt from {0} % of the generator's own ceiling on, refusal from {1} % on. The \
-               ceiling is what the calibration found, or what the CPU time of an event in the run \
-               gives, where that is more.",
+        title: "Throughput against the generator's ceiling for this script",
+        rule: "Doubt from {0} % of the ceiling, refusal from {1} %. The ceiling is the calibrated \
+               rate, or what the CPU time per event allows, whichever is higher.",
         thresholds: &[CEILING_DOUBT, CEILING_REFUSE],
         make: ceiling,
     },
@@ -44,9 +43,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 6,
         name: "clock",
-        title: "Source and resolution of the clock that latencies are taken with",
-        rule: "Doubt if the kernel reads its clock from a slow or coarse device, or if a tick is \
-               {0} % of the shortest percentile shown or more.",
+        title: "Source and resolution of the latency clock",
+        rule: "Doubt if the clock source is slow or coarse, or a tick is {0} % of the shortest \
+               percentile shown.",
         thresholds: &[CLOCK_TICK],
         make: clock,
     },
@@ -57,9 +56,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 10,
         name: "same-host",
-        title: "Whether the generator shares the server's machine, and what each took of it",
-        rule: "Always said; doubt only if the machine's CPUs were {0} % busy or more and the \
-               generator took more than {1} % of that.",
+        title: "Whether generator and server share a host",
+        rule: "Always reported. Doubt only if the host's CPUs were {0} % busy and the generator \
+               took more than {1} % of that.",
         thresholds: &[SHARED_BUSY, SHARED_CLIENT],
         make: same_host,
     },
@@ -69,32 +68,31 @@ const CEILING_DOUBT: Threshold = Threshold {
     name: "share of the ceiling, doubt",
     value: 70.0,
     unit: "percent",
-    why: "queueing theory: above 70 % of its own capacity a generator's queue lengthens every \
-          latency noticeably",
+    why: "beyond it, queueing in the generator lengthens latencies",
 };
 const CEILING_REFUSE: Threshold = Threshold {
     name: "share of the ceiling, refusal",
     value: 90.0,
     unit: "percent",
-    why: "the figure is the generator's own",
+    why: "the throughput is the generator's, not the server's",
 };
 const CLOCK_TICK: Threshold = Threshold {
     name: "tick of the clock",
     value: 1.0,
     unit: "percent of the shortest percentile",
-    why: "half of the two digits in which latencies are compared",
+    why: "latencies are compared to two digits",
 };
 const SHARED_BUSY: Threshold = Threshold {
     name: "busy CPU of the host",
     value: 95.0,
     unit: "percent",
-    why: "a closed loop on one machine uses what is there, so that this alone is no fault",
+    why: "a closed loop uses up one host by nature",
 };
 const SHARED_CLIENT: Threshold = Threshold {
-    name: "the generator's part of the busy CPU",
+    name: "generator's share of the busy CPU",
     value: 50.0,
     unit: "percent",
-    why: "from there on the machine was busier with asking than with answering",
+    why: "the host was busier asking than answering",
 };
 
 fn ceiling(view: &View) -> Made {

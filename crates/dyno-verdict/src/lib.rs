@@ -1,6 +1,22 @@
-//! The validity checks: from a recorded run to findings, what one event cost, and two sides of
-//! runs compared. Nothing here reads a file or asks a server: the same record and the same context
-//! give the same findings for ever.
+//! The validity checks: from a recorded run to findings, the cost of an event, and comparisons of
+//! runs. Nothing here reads a file or asks a server: the same record and the same context always
+//! yield the same findings.
+//!
+//! # Where to change what
+//!
+//! - A check or its threshold: `src/registry.rs` lists all checks, and a test compares
+//!   `docs/validity.md` with it. `dyno doctor`: `src/fitness`.
+//! - Which finding explains which, so that one cause yields one doubt: the table in
+//!   `src/root_causes.rs`.
+//! - What may have moved with the rate: `src/time/causes.rs`; causes as values:
+//!   `crates/dyno-core/src/finding/cause.rs`.
+//! - Durability classes by setting, directory or counter: `src/server/durability`; the classes:
+//!   `crates/dyno-core/src/finding/durability.rs`.
+//! - The server's host, and its checks: `src/server_host.rs`; who observes it:
+//!   `crates/dyno-cli/src/fleet/server_agent.rs`, `crates/dyno-cli/src/fleet/observer.rs`.
+//! - Advice from counters and settings: `src/advice`, one rule each, by server.
+//! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.
+//! - Differences between runs: `src/compare`. Tables of factors: `src/pivot.rs`.
 
 mod advice;
 mod check;

@@ -20,9 +20,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 29,
         name: "cpu-frequency",
-        title: "Governor, turbo and the CPU's frequency over time",
-        rule: "Doubt if the fastest CPU's frequency fell by {0} % or more from the first to the \
-               last third of the measurement; needs {1} samples. Governor and turbo are said.",
+        title: "Governor, turbo and CPU frequency",
+        rule: "Doubt if the fastest CPU slowed by {0} % from the first to the last third of the \
+               measurement. Governor and turbo are reported. Needs {1} samples.",
         thresholds: &[SLOWED, SAMPLES],
         make: frequency,
     },
@@ -32,35 +32,35 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 32,
         name: "network",
         title: "Round trip, retransmitted segments and dropped packets",
-        rule: "Doubt if {0} % of the TCP segments or more were sent again and {2} per second or \
-               more, or {1} packets per second or more were dropped.",
+        rule: "Doubt if {0} % of the TCP segments and {2} per second were retransmitted, or {1} \
+               packets per second dropped.",
         thresholds: &[RETRANSMITS, DROPS, RETRANSMITS_FEW],
         make: network,
     },
     Check {
         number: 33,
         name: "kernel-log",
-        title: "The kernel's log: out of memory, I/O errors, machine checks, hung tasks",
-        rule: "Doubt if the kernel complained during the measurement.",
+        title: "Kernel log: out of memory, I/O errors, machine checks, hung tasks",
+        rule: "Doubt if the kernel logged one of these problems during the measurement.",
         thresholds: &[],
         make: kernel_log,
     },
     Check {
         number: 34,
         name: "other-processes",
-        title: "CPU of processes that are neither the generator nor the server",
-        rule: "Doubt if they used {0} % of the host's CPUs or more over the measurement, unless \
-               `other-load` tells it of a part. Where the server's process is not known, it may be \
-               one of them, and counts: but for the only process of this host with its name and \
-               age, and for what is at the other end of the observer's connection.",
+        title: "CPU use of other processes",
+        rule: "Doubt if processes other than the generator and the server used {0} % of the host's \
+               CPUs, unless `other-load` reports it for a part. An unidentified server counts \
+               among them, unless it is the host's only process with its name and age, or at the \
+               other end of the observer's connection.",
         thresholds: &[OTHERS],
         make: other_processes,
     },
     Check {
         number: 35,
         name: "clock-steps",
-        title: "Steps of the wall clock against the monotonic clock",
-        rule: "Doubt if the wall clock was set by {0} ms or more within a second.",
+        title: "Steps of the wall clock",
+        rule: "Doubt if the wall clock was set by {0} ms within a second.",
         thresholds: &[STEP],
         make: clock_steps,
     },
@@ -70,27 +70,25 @@ const SLOWED: Threshold = Threshold {
     name: "fall of the frequency",
     value: 10.0,
     unit: "percent",
-    why: "a turbo that runs out of its thermal budget costs 10 to 30 %",
+    why: "an exhausted thermal budget costs 10 to 30 %",
 };
 const SAMPLES: Threshold = Threshold {
     name: "samples",
     value: 9.0,
     unit: "count",
-    why: "three in each third",
+    why: "three per third",
 };
 const RETRANSMITS: Threshold = Threshold {
     name: "segments sent again",
     value: 1.0,
     unit: "percent",
-    why: "each costs 200 ms at least (RFC 6298 and its Linux minimum), which the 99th percentile \
-          then shows",
+    why: "each costs 200 ms or more (RFC 6298 and Linux's minimum), which p99 shows",
 };
 const RETRANSMITS_FEW: Threshold = Threshold {
     name: "segments sent again",
     value: 1.0,
     unit: "per second",
-    why: "the kernel counts them for the whole host: where next to nothing is sent, one that \
-          somebody else lost is more than a percent",
+    why: "on a quiet network, one segment of another program exceeds a percent",
 };
 const DROPS: Threshold = Threshold {
     name: "packets dropped",
@@ -103,15 +101,14 @@ pub(crate) const OTHERS: Threshold = Threshold {
     name: "CPU of other processes",
     value: 15.0,
     unit: "percent of the host",
-    why: "monitoring, logging and the kernel's own threads stay below a tenth; a compilation or \
-          a backup does not",
+    why: "monitoring and kernel threads stay below a tenth",
 };
 const STEP: Threshold = Threshold {
     name: "step of the wall clock",
     value: 50.0,
     unit: "ms",
-    why: "time services slew by 0.5 ms a second at most; between two readings of the clocks a \
-          busy host may lie ten milliseconds",
+    why: "time services slew by 0.5 ms a second; a busy host reads two clocks ten milliseconds \
+          apart",
 };
 
 fn frequency(view: &View) -> Made {

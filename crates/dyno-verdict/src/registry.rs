@@ -30,46 +30,44 @@ pub(crate) const COMPARISON: &[Check] = &[
     pair(
         42,
         "environments",
-        "Differences of the environments besides the intended factor",
-        "Doubt if plan, options, configuration, host, server or tool differ in what was not \
-         intended.",
+        "Environment differences besides the intended factor",
+        "Doubt if anything else differs: plan, options, configuration, host, server or tool.",
     ),
     pair(
         43,
         "order",
-        "The order of the runs: interleaved or one side after the other",
-        "Doubt if all runs of one side lie before those of the other.",
+        "Order of the runs",
+        "Doubt if all runs of one side precede those of the other.",
     ),
     pair(
         44,
         "run-to-run",
-        "The variance from run to run, and effects below it",
-        "Doubt if there are fewer than three runs a side, so that the variance from run to run is \
-         not known.",
+        "Run-to-run variance",
+        "Doubt with fewer than three runs a side: the variance is then unknown.",
     ),
     pair(
         45,
         "autocorrelation",
-        "Whether the intervals allow for autocorrelation",
-        "Doubt if intervals take correlated seconds for independent ones.",
+        "Whether intervals account for autocorrelation",
+        "Doubt if intervals treat correlated seconds as independent.",
     ),
     pair(
         46,
         "many-comparisons",
-        "Whether significance is corrected for the number of comparisons",
-        "Doubt if it is not.",
+        "Correction for the number of comparisons",
+        "Doubt if significance is not corrected.",
     ),
     pair(
         47,
         "ratio-interval",
         "Whether each ratio has an interval",
-        "Doubt if a ratio stands with a p-value alone or with nothing.",
+        "Doubt if a ratio has only a p-value, or nothing.",
     ),
     pair(
         48,
         "percentiles",
         "Whether percentiles were averaged",
-        "Doubt if a side's percentile is not taken from its merged distribution.",
+        "Doubt if a side's percentile does not come from its merged distribution.",
     ),
     pair(
         49,
@@ -80,9 +78,9 @@ pub(crate) const COMPARISON: &[Check] = &[
     pair(
         50,
         "runs-listed",
-        "Runs that were planned, done, refused and deleted",
-        "Refusal if a run that takes part was refused, doubt if one failed, never finished or is \
-         doubtful, but for how exactly its figures are known.",
+        "Runs planned, done, refused and deleted",
+        "Refusal if a compared run was refused. Doubt if one failed, never finished, or is \
+         doubtful for more than the precision of its figures.",
     ),
 ];
 

@@ -26,8 +26,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 36,
         name: "server-build",
-        title: "The server's version and kind of build",
-        rule: "Refusal of a debug build and of one with a sanitizer.",
+        title: "Server version and kind of build",
+        rule: "Refusal of debug builds and sanitizer builds.",
         thresholds: &[],
         make: build,
     },
@@ -37,22 +37,21 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 39,
         name: "connection",
-        title: "TLS as declared, and prepared statements really used",
-        rule: "Doubt if the URL demands TLS and the connection has none or the reverse, or if \
-               statements were declared as prepared and less than {0} % of the server's were \
-               executions of such, or the reverse.",
+        title: "TLS and prepared statements, as declared",
+        rule: "Doubt if the URL demands TLS and the connection has none, or if statements were \
+               declared as prepared and less than {0} % of the server's were prepared executions; \
+               or the reverse.",
         thresholds: &[PREPARED],
         make: connection,
     },
     Check {
         number: 40,
         name: "restarts",
-        title: "Restart, fail-over, and connections lost or made during the run",
-        rule: "Refusal if the server was restarted within the measurement; doubt if that was \
-               declared as a disturbance, if {0} % of the events or more cost a reconnect, if as \
-               many connections as there are sessions ended within {2} s, if the server counted \
-               {3} connections or more for 100 events, or if the server did not answer its \
-               observer {1} times or more.",
+        title: "Restarts, fail-overs, lost and new connections",
+        rule: "Refusal if the server restarted during the measurement, doubt if that was declared \
+               as a disturbance. Doubt if {0} % of the events cost a reconnect, as many \
+               connections as sessions ended within {2} s, the server counted {3} connections per \
+               100 events, or it did not answer its observer {1} times.",
         thresholds: &[RECONNECTS, SILENT, CUT_S, CONNECTIONS],
         make: restarts,
     },
@@ -65,34 +64,32 @@ const PREPARED: Threshold = Threshold {
     name: "executions of prepared statements",
     value: 10.0,
     unit: "percent of the statements",
-    why: "transactions begin and end in plain text, so that no workload has them all prepared",
+    why: "transactions begin and end in plain text",
 };
 const RECONNECTS: Threshold = Threshold {
     name: "reconnects",
     value: 0.1,
     unit: "percent of the events",
-    why: "a connection costs a hundred statements, which one in a thousand brings to a tenth",
+    why: "a connection costs a hundred statements: one in a thousand adds a tenth",
 };
 const SILENT: Threshold = Threshold {
     name: "seconds without an answer",
     value: 2.0,
     unit: "count",
-    why: "a single one may be the observer's own deadline on a busy host",
+    why: "one may be the observer's own deadline on a busy host",
 };
 
 const CUT_S: Threshold = Threshold {
-    name: "time in which all connections ended",
+    name: "time within which all connections ended",
     value: 3.0,
     unit: "s",
-    why: "a fail-over, a proxy or an administrator ends all connections within seconds; occasional \
-          drops of single connections take longer",
+    why: "a fail-over, a proxy or an administrator is that quick; occasional drops are not",
 };
 const CONNECTIONS: Threshold = Threshold {
     name: "connections made",
     value: 10.0,
     unit: "per 100 events",
-    why: "a connection costs the server and the client more than the statements of most events; \
-          the run then measures connections",
+    why: "the run then measures connecting",
 };
 
 /// An uptime that grew by the length of the measurement but for this spans it: servers tell whole

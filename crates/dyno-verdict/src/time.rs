@@ -28,12 +28,11 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 27,
         name: "length",
-        title: "The measurement's length against how fast its rate forgets itself",
-        rule: "Doubt if the measurement is shorter than {0} s, or if the mean rate is known to no \
-               better than {1} % either way with 95 % confidence, autocorrelation included, or \
-               than {3} % where the run is too short for `steady-state` to tell. Needs {2} whole \
-               seconds; not checked where `steady-state`, `warm-up` or `stalls` tells that \
-               the level moves.",
+        title: "Length against the autocorrelation time of the rate",
+        rule: "Doubt below {0} s, or if the mean rate is known no better than {1} % either way (95 \
+               % confidence, autocorrelation included), or {3} % where the run is too short for \
+               `steady-state`. Needs {2} whole seconds. Not checked where `steady-state`, \
+               `warm-up` or `stalls` reports a moving level.",
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS, UNDECIDED],
         make: length,
     },
@@ -44,26 +43,25 @@ const SHORTEST_S: Threshold = Threshold {
     name: "measurement",
     value: 10.0,
     unit: "s",
-    why: "a shorter one has no beginning to be compared with the rest, no trend and no \
-          autocorrelation: nothing that could speak against it can be looked at",
+    why: "less shows no beginning, trend or autocorrelation",
 };
 const PRECISION: Threshold = Threshold {
     name: "half of the mean's 95 % interval",
     value: 25.0,
     unit: "percent of the mean",
-    why: "with less two runs of the same could differ by half, and no comparison is worth making",
+    why: "two equal runs could differ by half",
 };
 const UNDECIDED: Threshold = Threshold {
-    name: "half of the mean's 95 % interval, of a rate that may drift",
+    name: "half of the mean's 95 % interval, if the rate may drift",
     value: 15.0,
     unit: "percent of the mean",
-    why: "by as much the halves of a run differ with the drift that `steady-state` excludes",
+    why: "a drift that `steady-state` excludes moves the halves by as much",
 };
 const LENGTH_BINS: Threshold = Threshold {
     name: "whole seconds",
     value: 8.0,
     unit: "count",
-    why: "an autocorrelation of fewer is chance",
+    why: "the autocorrelation of fewer is chance",
 };
 
 /// An estimate of the autocorrelation is told of no shorter series.

@@ -84,7 +84,6 @@ fn what_no_run_has_is_told_with_what_there_is() {
             "table --rows memory --where memory=2G",
             "--where: memory has no level '2G'; it has 1G",
         ),
-        ("table memory --rows memory", "takes no 'memory'"),
         (
             "table --rows memory --csv --json",
             "--csv and --json cannot be used together",
@@ -132,4 +131,78 @@ fn cells_of_unlike_runs_are_told_in_text_json_and_page() {
     assert!(page.contains(told));
     let one = lab.json("table --rows memory --where binlog=on --json");
     assert!(one["pooled"].is_null(), "{one}");
+}
+
+#[test]
+fn a_run_that_cannot_be_compared_is_left_out_and_named() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let run = format!("run oltp_point_select {target} {SHORT} -q");
+    for memory in ["1G", "2G"] {
+        lab.dyno(&format!("{run} --factor memory={memory}"))
+            .success();
+    }
+    lab.dyno(&format!("{run} --factor memory=1G --rate 50/s"))
+        .success();
+    // Its tables are missing.
+    lab.dyno(&format!("{run} --factor memory=1G --tables 9"))
+        .failure(1);
+    let table = lab.dyno("table --rows memory").success();
+    assert!(
+        table.stderr.contains("left out: run 4: no event ended"),
+        "{}",
+        table.stderr
+    );
+    let other = "left out: run 3: an open loop is not compared with closed ones";
+    assert!(table.stderr.contains(other), "{}", table.stderr);
+    let cells = |line: &str| -> Vec<Value> {
+        let table = lab.json(line);
+        let cells = table["cells"].as_array().unwrap().iter();
+        cells.map(|cell| cell["runs"].clone()).collect()
+    };
+    assert_eq!(
+        cells("table --rows memory --json"),
+        [serde_json::json!([1]), serde_json::json!([2])]
+    );
+    assert_eq!(
+        cells("table 2 last --rows memory --json"),
+        [serde_json::json!([2])]
+    );
+}
+
+#[test]
+fn where_takes_a_server_as_the_list_of_runs_prints_it() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))
+        .success();
+    let listed = lab.json("list runs --json");
+    let version = listed[0]["server_version"].as_str().unwrap().to_owned();
+    let (short, _) = version.rsplit_once('.').unwrap();
+    let server = format!("SQLite {version}");
+    let runs = |server: &str| lab.dyno(&format!("list runs --where 'server={server}'"));
+    has(&runs(&server).success(), &["oltp_point_select"]);
+    has(
+        &runs(&format!("SQLite {short}")).failure(2),
+        &["has no level", &server],
+    );
+}
+
+#[test]
+fn a_setting_of_the_server_can_be_the_rows() {
+    let lab = Lab::new();
+    lab.sqlite();
+    for synchronous in ["full", "off"] {
+        let target = format!("sqlite:small.db?synchronous={synchronous}");
+        let run = format!("run oltp_point_select --target {target} --table-size 1000 {SHORT} -q");
+        lab.dyno(&run).success();
+    }
+    let names = lab.sql("SELECT DISTINCT name FROM setting WHERE name = 'synchronous'");
+    assert_eq!(names.len(), 1, "{names:?}");
+    let table = lab.json("table --rows synchronous --json");
+    assert_eq!(
+        table["rows"]["levels"].as_array().unwrap().len(),
+        2,
+        "{table}"
+    );
 }

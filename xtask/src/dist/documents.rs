@@ -1,28 +1,21 @@
-//! Manual pages and static completions, made from what the binary tells of its commands.
+//! Manual pages, as the binary prints them, and static completions, made from its catalogue.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint};
 use clap_complete::Shell;
-use clap_mangen::Man;
 use serde_json::Value;
 
 use super::output;
 
-/// What the binary tells of its commands.
+/// The commands and options of a binary.
 pub struct Catalogue {
     json: Value,
-    /// The commit's day, for the pages.
-    date: String,
+    binary: PathBuf,
 }
-
-/// What the pages tell besides.
-const ENVIRONMENT: &str = include_str!("pages/environment.roff");
-/// What the page of the program tells besides.
-const PROGRAM: &str = include_str!("pages/dyno.roff");
 
 impl Catalogue {
     /// Asks the binary.
@@ -32,12 +25,9 @@ impl Catalogue {
     pub fn of(binary: &Path) -> Result<Self> {
         let text = output(Process::new(binary).args(["help", "--format", "json"]))?;
         let json = serde_json::from_str(&text).context("dyno's catalogue is no JSON")?;
-        let epoch = super::package::epoch()?;
-        let mut date = Process::new("date");
-        let date = output(date.args(["-u", "-d", &format!("@{epoch}"), "+%Y-%m-%d"]))?;
         Ok(Self {
             json,
-            date: date.trim().to_owned(),
+            binary: binary.to_owned(),
         })
     }
 
@@ -65,12 +55,12 @@ impl Catalogue {
     /// The manual pages by their files' names.
     ///
     /// # Errors
-    /// A catalogue that lacks something.
+    /// The binary does not print one.
     pub fn pages(&self) -> Result<Vec<(String, String)>> {
-        let mut pages = vec![("dyno.1".to_owned(), self.main_page()?)];
-        for command in list(&self.json, "commands") {
-            let name = text(command, "name")?;
-            pages.push((format!("dyno-{name}.1"), self.page(command)?));
+        let print = |args: &[&str]| output(Process::new(&self.binary).arg("man").args(args));
+        let mut pages = vec![("dyno.1".to_owned(), print(&[])?)];
+        for name in self.commands() {
+            pages.push((format!("dyno-{name}.1"), print(&[name])?));
         }
         Ok(pages)
     }
@@ -95,72 +85,6 @@ impl Catalogue {
         Ok(bare("dyno".to_owned())
             .version(self.version()?.to_owned())
             .about("a dynamometer for databases"))
-    }
-
-    fn main_page(&self) -> Result<String> {
-        let mut page = self.head(self.command()?, "[command] [options]")?;
-        page += "Puts a load on a database server, measures what the server does, and says how far \
-                 the figures can be believed.\n";
-        page += ".SH COMMANDS\n";
-        for command in list(&self.json, "commands") {
-            let (name, arguments) = (text(command, "name")?, text(command, "arguments")?);
-            page += &format!(
-                ".TP\n\\fB{}\\fR {}\n{}; see dyno\\-{}(1)\n",
-                escaped(name),
-                escaped(arguments),
-                escaped(text(command, "about")?),
-                escaped(name)
-            );
-        }
-        for (heading, key) in [("WORKLOADS", "workloads"), ("TESTS OF THE HOST", "tests")] {
-            page += &format!(".SH \"{heading}\"\n");
-            for each in list(&self.json, key) {
-                let (name, about) = (text(each, "name")?, text(each, "about")?);
-                page += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(name), escaped(about));
-            }
-        }
-        let names: Vec<String> = self.commands().map(also).collect();
-        Ok(page + PROGRAM + ENVIRONMENT + ".SH \"SEE ALSO\"\n" + &names.join(",\n") + "\n")
-    }
-
-    fn page(&self, json: &Value) -> Result<String> {
-        let name = text(json, "name")?;
-        let about = text(json, "about")?;
-        let options = self.arguments(json)?;
-        let usage = match options.is_empty() {
-            true => text(json, "arguments")?.to_owned(),
-            false => format!("{} [options]", text(json, "arguments")?),
-        };
-        let command = bare(format!("dyno-{name}")).about(about.to_owned());
-        let command = command.args(options);
-        let mut page = self.head(command.clone(), usage.trim())?;
-        page += &sentence(about);
-        if json["arguments"] == "WORKLOAD" {
-            page +=
-                "The workload\\(aqs own options are told by \\fBdyno help\\fR \\fIWORKLOAD\\fR.\n";
-        }
-        let mut bytes = Vec::new();
-        Man::new(command).render_options_section(&mut bytes)?;
-        page += &body(&String::from_utf8(bytes)?);
-        Ok(page + ENVIRONMENT + ".SH \"SEE ALSO\"\n.BR dyno (1)\n")
-    }
-
-    /// A page down to its description.
-    fn head(&self, command: Command, usage: &str) -> Result<String> {
-        let name = command.get_name().to_owned();
-        let typed = name.replacen('-', " ", 1);
-        let man = Man::new(command)
-            .date(self.date.clone())
-            .source(format!("dyno {}", self.version()?))
-            .manual("Dyno");
-        let mut bytes = Vec::new();
-        man.render_title(&mut bytes)?;
-        man.render_name_section(&mut bytes)?;
-        let head = String::from_utf8(bytes)?;
-        let usage = escaped(usage);
-        Ok(format!(
-            "{head}.SH SYNOPSIS\n\\fB{typed}\\fR {usage}\n.SH DESCRIPTION\n"
-        ))
     }
 
     fn arguments(&self, command: &Value) -> Result<Vec<Arg>> {
@@ -223,35 +147,4 @@ fn text<'a>(json: &'a Value, key: &str) -> Result<&'a str> {
 
 fn list<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     json[key].as_array().into_iter().flatten()
-}
-
-/// A text that means nothing to roff.
-fn escaped(text: &str) -> String {
-    let text = text.replace('\\', "\\e").replace('-', "\\-");
-    let text = text.replace('\'', "\\(aq").replace('…', "...");
-    match text.starts_with('.') {
-        true => format!("\\&{text}"),
-        false => text,
-    }
-}
-
-fn sentence(about: &str) -> String {
-    let mut letters = about.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    let end = if about.ends_with(['.', '?']) { "" } else { "." };
-    format!(
-        "{}{}{end}\n",
-        escaped(&first.unwrap_or_default()),
-        escaped(letters.as_str())
-    )
-}
-
-fn also(command: &str) -> String {
-    format!(".BR dyno\\-{} (1)", escaped(command))
-}
-
-/// A page without what roff begins each document with.
-fn body(page: &str) -> String {
-    let lines = page.lines().skip_while(|line| !line.starts_with(".SH"));
-    lines.map(|line| format!("{line}\n")).collect()
 }

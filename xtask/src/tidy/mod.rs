@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 mod functions;
 mod mask;
+mod paths;
 
 use crate::say;
 use functions::Language;
@@ -50,6 +51,7 @@ enum Rule {
     TrailingSpace,
     Lints,
     Architecture,
+    Paths,
 }
 
 /// A file that may break a rule, and why.
@@ -90,6 +92,14 @@ pub fn check(root: &Path) -> Result<Vec<Violation>> {
             continue; // not text: nothing here to check
         };
         check_text(&path, &text, &mut violations);
+        for (line, missing) in paths::missing(root, &path, &text) {
+            violations.push(Violation {
+                path: path.clone(),
+                line,
+                rule: Rule::Paths,
+                what: format!("`{missing}` does not exist in this repository"),
+            });
+        }
     }
     check_crates(root, &mut violations)?;
     for exception in EXCEPTIONS {
@@ -236,7 +246,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Every crate inherits the workspace's lints and has its place in ARCHITECTURE.md.
+/// Every crate inherits the workspace's lints and is named in ARCHITECTURE.md.
 fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     let path = root.join("ARCHITECTURE.md");
     let architecture =
@@ -264,7 +274,7 @@ fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
             report(Rule::Lints, what);
         }
         if !architecture.contains(&format!("`{name}`")) {
-            let what = format!("crate `{name}` has no place in ARCHITECTURE.md");
+            let what = format!("crate `{name}` is not named in ARCHITECTURE.md");
             report(Rule::Architecture, what);
         }
     }
@@ -345,6 +355,19 @@ mod tests {
         )?;
         let broken: Vec<Rule> = check(root.path())?.iter().map(|b| b.rule).collect();
         assert_eq!(broken, [Rule::Lints, Rule::Architecture]);
+        Ok(())
+    }
+
+    #[test]
+    fn paths_of_the_architecture_must_exist() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        fs::create_dir(root.path().join("wheel"))?;
+        fs::write(root.path().join("ARCHITECTURE.md"), "`wheel/`\n")?;
+        assert!(check(root.path())?.is_empty());
+        fs::write(root.path().join("ARCHITECTURE.md"), "\n`wheel/hub`\n")?;
+        let broken = check(root.path())?;
+        let broken: Vec<(usize, Rule)> = broken.iter().map(|b| (b.line, b.rule)).collect();
+        assert_eq!(broken, [(2, Rule::Paths)]);
         Ok(())
     }
 }

@@ -1,10 +1,16 @@
-//! Dyno's commands as data: what manual pages and completions are made from. Names and lines come
-//! from the help, options from the definitions that the commands parse by.
+//! Dyno's commands: one row each, from which dispatch, help, completion, manual pages and the
+//! catalogue in JSON come.
+
+use std::fmt::Write as _;
 
 use anyhow::Result;
+use dyno_run::builtins;
 use serde_json::{Value, json};
 
-use super::{COMMANDS, HELP};
+use super::{
+    agent, compare, completions, doctor, export, fleet, import, lab, list, man, pivot, report, rm,
+    run, search as search_for, server, show, sysbench, tables, top, waive,
+};
 use crate::definitions::{
     AGENT, COMPARE, DOCTOR, EXPORT, FLEET, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER,
     SHOW, SYSBENCH, TABLE, TOP, WAIVE, means_something, search,
@@ -12,9 +18,8 @@ use crate::definitions::{
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
-use dyno_run::builtins;
 
-/// Where the help begins to tell of a command, after the line's indent.
+/// The columns of a command and its arguments in the help, after the indent.
 const COLUMN: usize = 20;
 
 /// What a command's words are.
@@ -42,6 +47,8 @@ pub enum Words {
     Bus,
     /// A command or a workload.
     Topic,
+    /// A command.
+    Command,
     /// A shell.
     Shell,
     /// A workload, then one of its commands.
@@ -49,7 +56,7 @@ pub enum Words {
 }
 
 /// A command of Dyno.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Command {
     /// Its name.
     pub name: &'static str,
@@ -57,84 +64,309 @@ pub struct Command {
     pub arguments: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// Which block of the help it is in; from 0, ascending.
+    block: u8,
     /// What its words are.
     pub words: Words,
-    /// Its options, without those of a workload.
-    pub options: Vec<Opt>,
-    /// How they are written.
-    pub grammar: Grammar,
+    /// The options it is parsed by.
+    options: fn() -> &'static [Opt],
+    /// Runs it, given all arguments: the program, the command and what follows.
+    pub run: fn(Vec<String>) -> Result<u8>,
 }
+
+/// All commands, in the order of the help.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "run",
+        arguments: "WORKLOAD",
+        about: "Load a target, measure it, and judge the result",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "run"),
+    },
+    Command {
+        name: "prepare",
+        arguments: "WORKLOAD",
+        about: "Create and fill the workload's tables",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "prepare"),
+    },
+    Command {
+        name: "check",
+        arguments: "WORKLOAD",
+        about: "Check the data that runs left behind",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "check"),
+    },
+    Command {
+        name: "cleanup",
+        arguments: "WORKLOAD",
+        about: "Drop the workload's tables",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "cleanup"),
+    },
+    Command {
+        name: "warmup",
+        arguments: "WORKLOAD",
+        about: "Read the workload's tables into the server's cache",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "warmup"),
+    },
+    Command {
+        name: "saturate",
+        arguments: "WORKLOAD",
+        about: "Increase sessions step by step; find the saturation point",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "saturate"),
+    },
+    Command {
+        name: "search",
+        arguments: "WORKLOAD",
+        about: "Find the highest load that keeps a promise ('p99 < 10ms')",
+        block: 0,
+        words: Words::Workload,
+        options: search,
+        run: |args| search_for::main(&args),
+    },
+    Command {
+        name: "calibrate",
+        arguments: "WORKLOAD",
+        about: "Measure the load generator's own ceiling",
+        block: 0,
+        words: Words::Workload,
+        options: || RUN,
+        run: |args| run::main(args, "calibrate"),
+    },
+    Command {
+        name: "show",
+        arguments: "[RUN]",
+        about: "Print a recorded run (--findings lists every check)",
+        block: 1,
+        words: Words::Run,
+        options: || SHOW,
+        run: |args| show::main(&args[2..]),
+    },
+    Command {
+        name: "list",
+        arguments: "[runs]",
+        about: "List the workloads, or the recorded runs",
+        block: 1,
+        words: Words::Lists,
+        options: || LIST,
+        run: |args| list::main(&args[2..]),
+    },
+    Command {
+        name: "report",
+        arguments: "[RUN…]",
+        about: "Write runs as one offline HTML page",
+        block: 1,
+        words: Words::Runs,
+        options: || REPORT,
+        run: |args| report::main(&args[2..]),
+    },
+    Command {
+        name: "compare",
+        arguments: "BASE NEW…",
+        about: "Compare runs: ratios with intervals, and what differs",
+        block: 1,
+        words: Words::Runs,
+        options: || COMPARE,
+        run: |args| compare::main(&args[2..]),
+    },
+    Command {
+        name: "table",
+        arguments: "--rows NAME",
+        about: "Print a figure for each level of the factors of runs",
+        block: 1,
+        words: Words::Nothing,
+        options: || TABLE,
+        run: |args| pivot::main(&args[2..]),
+    },
+    Command {
+        name: "phases",
+        arguments: "SEQUENCE…",
+        about: "Print per-phase tables of a multi-phase workload",
+        block: 1,
+        words: Words::Runs,
+        options: || PHASES,
+        run: |args| tables::main(&args[2..]),
+    },
+    Command {
+        name: "export",
+        arguments: "[RUN]",
+        about: "Write a run as JSON, CSV, OpenMetrics or HdrHistogram log",
+        block: 1,
+        words: Words::Run,
+        options: || EXPORT,
+        run: |args| export::main(&args[2..]),
+    },
+    Command {
+        name: "import",
+        arguments: "TOOL FILE…",
+        about: "Import logs of sysbench, pgbench, fio and HammerDB",
+        block: 1,
+        words: Words::Logs,
+        options: || IMPORT,
+        run: |args| import::main(&args),
+    },
+    Command {
+        name: "waive",
+        arguments: "RUN CHECK=WHY",
+        about: "Exclude a finding from the verdict, with a reason",
+        block: 1,
+        words: Words::RunAndChecks,
+        options: || WAIVE,
+        run: |args| waive::main(&args[2..]),
+    },
+    Command {
+        name: "rm",
+        arguments: "RUN…",
+        about: "Delete runs from the results file",
+        block: 1,
+        words: Words::Runs,
+        options: || RM,
+        run: |args| rm::main(&args[2..]),
+    },
+    Command {
+        name: "top",
+        arguments: "",
+        about: "Watch a server, a proxy or a run live",
+        block: 2,
+        words: Words::Nothing,
+        options: || TOP,
+        run: |args| top::main(&args[2..]),
+    },
+    Command {
+        name: "agent",
+        arguments: "",
+        about: "Join a run as one of several load generators",
+        block: 2,
+        words: Words::Nothing,
+        options: || AGENT,
+        run: |args| agent::main(&args[2..]),
+    },
+    Command {
+        name: "fleet",
+        arguments: "ACTION",
+        about: "Make keys for agents; collect a run from agents' files",
+        block: 2,
+        words: Words::Bus,
+        options: || FLEET,
+        run: |args| fleet::main(&args[2..]),
+    },
+    Command {
+        name: "doctor",
+        arguments: "",
+        about: "Check whether a host and a server are fit to be measured",
+        block: 2,
+        words: Words::Nothing,
+        options: || DOCTOR,
+        run: |args| doctor::main(&args[2..]),
+    },
+    Command {
+        name: "lab",
+        arguments: "ACTION FILE",
+        about: "Plan, run, resume and report experiments",
+        block: 2,
+        words: Words::Experiments,
+        options: || LAB,
+        run: |args| lab::main(&args[2..]),
+    },
+    Command {
+        name: "server",
+        arguments: "ACTION",
+        about: "Start and stop database servers to load",
+        block: 2,
+        words: Words::Servers,
+        options: || SERVER,
+        run: |args| server::main(&args[2..]),
+    },
+    Command {
+        name: "sysbench",
+        arguments: "…",
+        about: "Take sysbench's command line and print its report",
+        block: 3,
+        words: Words::Sysbench,
+        options: || SYSBENCH,
+        run: |mut args| sysbench::main(args.split_off(1)),
+    },
+    Command {
+        name: "completions",
+        arguments: "SHELL",
+        about: "Print a shell completion script (bash, zsh, fish)",
+        block: 3,
+        words: Words::Shell,
+        options: || &[],
+        run: |args| completions::main(&args[2..]),
+    },
+    Command {
+        name: "man",
+        arguments: "[COMMAND]",
+        about: "Print a manual page (dyno man run | man -l -)",
+        block: 3,
+        words: Words::Command,
+        options: || &[],
+        run: |args| man::main(&args[2..]),
+    },
+    Command {
+        name: "help",
+        arguments: "COMMAND",
+        about: "Print a command's options, or a workload's",
+        block: 3,
+        words: Words::Topic,
+        options: || &[],
+        run: |args| super::help_on(&args),
+    },
+];
 
 /// The command of this name.
-pub fn find(name: &str) -> Option<Command> {
-    COMMANDS.contains(&name).then(|| command(name))
+pub fn find(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// All commands, in the help's order.
-pub fn all() -> impl Iterator<Item = Command> {
-    let lines = HELP.lines().filter_map(|line| line.strip_prefix("  "));
-    let names = lines.filter_map(|line| line.split(' ').next());
-    names.filter_map(find)
-}
+impl Command {
+    /// Its options, without those of a workload.
+    pub fn options(&self) -> Vec<Opt> {
+        let options = (self.options)().iter();
+        let is_meant =
+            |opt: &&Opt| self.words != Words::Workload || means_something(self.name, opt);
+        options.filter(is_meant).copied().collect()
+    }
 
-fn command(name: &str) -> Command {
-    let (words, options) = takes(name);
-    let (head, about) = told(name);
-    let (name, arguments) = head.split_once(' ').unwrap_or((head, ""));
-    Command {
-        name,
-        arguments,
-        about,
-        words,
-        options: match words {
-            Words::Workload => {
-                let meant = |opt: &&Opt| means_something(name, opt);
-                options.iter().filter(meant).copied().collect()
-            }
-            _ => options.to_vec(),
-        },
-        grammar: match words {
+    /// How its options are written.
+    pub fn grammar(&self) -> Grammar {
+        match self.words {
             Words::Sysbench => Grammar::Sysbench,
             _ => Grammar::Dyno,
-        },
+        }
     }
 }
 
-fn takes(name: &str) -> (Words, &'static [Opt]) {
-    match name {
-        "show" => (Words::Run, SHOW),
-        "list" => (Words::Lists, LIST),
-        "report" => (Words::Runs, REPORT),
-        "compare" => (Words::Runs, COMPARE),
-        "table" => (Words::Nothing, TABLE),
-        "phases" => (Words::Runs, PHASES),
-        "export" => (Words::Run, EXPORT),
-        "import" => (Words::Logs, IMPORT),
-        "waive" => (Words::RunAndChecks, WAIVE),
-        "rm" => (Words::Runs, RM),
-        "top" => (Words::Nothing, TOP),
-        "agent" => (Words::Nothing, AGENT),
-        "fleet" => (Words::Bus, FLEET),
-        "doctor" => (Words::Nothing, DOCTOR),
-        "lab" => (Words::Experiments, LAB),
-        "server" => (Words::Servers, SERVER),
-        "sysbench" => (Words::Sysbench, SYSBENCH),
-        "completions" => (Words::Shell, &[]),
-        "help" => (Words::Topic, &[]),
-        "search" => (Words::Workload, search()),
-        _ => (Words::Workload, RUN),
+/// The lines of the help on all commands.
+pub fn lines() -> String {
+    let mut text = String::new();
+    let mut block = 0;
+    for command in COMMANDS {
+        if command.block != block {
+            block = command.block;
+            text.push('\n');
+        }
+        let head = format!("{} {}", command.name, command.arguments);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {:COLUMN$}{}", head.trim_end(), command.about);
     }
-}
-
-/// How the help tells of a command: its head and what stands beside it.
-fn told(name: &str) -> (&'static str, &'static str) {
-    let lines = HELP.lines().filter_map(|line| line.strip_prefix("  "));
-    let mut heads = lines.filter_map(|line| {
-        let (column, _) = line.char_indices().nth(COLUMN)?;
-        Some(line.split_at(column))
-    });
-    let found = heads.find(|(head, _)| head.split(' ').next() == Some(name));
-    found.map_or(("", ""), |(head, about)| (head.trim_end(), about))
+    text
 }
 
 /// Prints the catalogue in the format asked for.
@@ -160,19 +392,20 @@ fn as_json() -> Value {
     json!({
         "name": "dyno",
         "version": env!("CARGO_PKG_VERSION"),
-        "commands": all().map(of_command).collect::<Vec<_>>(),
+        "commands": COMMANDS.iter().map(of_command).collect::<Vec<_>>(),
         "workloads": workloads.collect::<Vec<_>>(),
         "tests": tests.collect::<Vec<_>>(),
     })
 }
 
-fn of_command(command: Command) -> Value {
-    let shown = command.options.iter().filter(|opt| !opt.help.is_empty());
+fn of_command(command: &Command) -> Value {
+    let options = command.options();
+    let shown = options.iter().filter(|opt| !opt.help.is_empty());
     json!({
         "name": command.name,
         "arguments": command.arguments,
         "about": command.about,
-        "equals_only": command.grammar == Grammar::Sysbench,
+        "equals_only": command.grammar() == Grammar::Sysbench,
         "options": shown.map(of_option).collect::<Vec<_>>(),
     })
 }
@@ -196,27 +429,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_told_of_with_its_words_and_options() {
-        let names: Vec<&str> = all().map(|command| command.name).collect();
-        for name in COMMANDS {
-            let count = names.iter().filter(|known| **known == name).count();
-            assert_eq!(count, 1, "{name}");
+    fn every_command_has_a_name_of_its_own_and_a_line_that_fits_80_columns() {
+        for command in COMMANDS {
+            let same = COMMANDS.iter().filter(|other| other.name == command.name);
+            assert_eq!(same.count(), 1, "{}", command.name);
+            let optionless = [Words::Topic, Words::Command, Words::Shell].contains(&command.words);
+            assert_eq!(command.options().is_empty(), optionless, "{}", command.name);
         }
-        for command in all() {
-            let about = command.about;
-            assert!(!about.is_empty() && !about.starts_with(' '), "{about}");
-            assert!(!command.arguments.ends_with(' '), "{}", command.name);
-            let optionless = [Words::Topic, Words::Shell].contains(&command.words);
-            assert_eq!(command.options.is_empty(), optionless, "{}", command.name);
-        }
-        let run = find("run").unwrap();
-        assert_eq!((run.arguments, run.words), ("WORKLOAD", Words::Workload));
+        let wide = lines()
+            .lines()
+            .find(|line| line.chars().count() > 80)
+            .map(str::to_owned);
+        assert_eq!(wide, None);
+        assert!(COMMANDS.is_sorted_by_key(|command| command.block));
     }
 
     #[test]
     fn help_says_which_options_repeat() {
-        for command in all() {
-            for opt in command.options {
+        for command in COMMANDS {
+            for opt in command.options() {
                 let says = opt.help.contains("may be repeated");
                 assert_eq!(opt.repeats, says, "{} --{}", command.name, opt.name);
             }

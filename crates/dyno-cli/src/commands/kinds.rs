@@ -8,7 +8,7 @@ use dyno_core::factors::{EVERYBODYS, order};
 use dyno_core::record::RunRecord;
 use dyno_results::{Filter, Results};
 
-use super::runs::{known_factors, selected};
+use super::runs::selected;
 use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::usage;
@@ -35,19 +35,16 @@ pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
             "'{word}' and --where both select runs; give one of them"
         )));
     }
+    let results = Results::open_read(&run_store::required(parsed)?)?;
     let filter = Filter {
-        factors: selected(parsed)?,
+        factors: selected(parsed, &results)?,
         ..Filter::default()
     };
-    let results = Results::open_read(&run_store::required(parsed)?)?;
     let ids: Vec<String> = results
         .runs(&filter)?
         .iter()
         .map(|line| line.id.to_string())
         .collect();
-    if ids.is_empty() {
-        known_factors(parsed, &results)?;
-    }
     match ids.is_empty() {
         true => Err(usage(match parsed.values("where").next() {
             Some(_) => "--where: no run matches; `dyno list runs` shows the factors of each run",

@@ -31,15 +31,36 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-/// Help on the options that mean something to the command.
-pub fn options_help(command: &str) -> String {
+/// The options that help shows unless all are asked for.
+const COMMON: [&str; 11] = [
+    "target", "sessions", "time", "warmup", "rate", "results", "note", "factor", "fail-if",
+    "verbose", "help",
+];
+
+/// Help on the command's options: the common ones, or all of them.
+pub fn options_help(command: &str, all: bool) -> String {
     let options = RUN.iter().filter(|opt| means_something(command, opt));
     let options: Vec<Opt> = options.copied().collect();
-    help(&options, Grammar::Dyno)
+    if all {
+        return help(&options, Grammar::Dyno);
+    }
+    let common = options.iter().filter(|opt| COMMON.contains(&opt.name));
+    let common: Vec<Opt> = common
+        .map(|opt| Opt {
+            group: "Common options",
+            ..*opt
+        })
+        .collect();
+    let shown = options.iter().filter(|opt| !opt.help.is_empty()).count();
+    format!(
+        "{}  {:30} Print all {shown} options\n",
+        help(&common, Grammar::Dyno),
+        "    --help-all"
+    )
 }
 
 /// The help of a command on a workload, with the workload's own options.
-pub fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
+pub fn workload_help(command: &str, workload: &str, loaded: &Loaded, all: bool) -> String {
     let description = &loaded.description;
     let test = loaded.job.work.test();
     let target = if test.is_some() {
@@ -75,7 +96,7 @@ pub fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
     }
     text.push_str(&match test {
         Some(test) => host::run_help(test),
-        None => options_help(command),
+        None => options_help(command, all),
     });
     text
 }

@@ -1,5 +1,6 @@
 //! `dyno table`: runs as a table of the factors that they vary.
 
+mod comparable;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
 
-use super::runs::{known_factors, selected};
+use super::runs::selected;
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
@@ -34,7 +35,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, TABLE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno table --rows NAME [--columns NAME] [--figure NAME] [--where …]\n\n\
+            "Usage: dyno table [RUN…] --rows NAME [--columns NAME] [--figure NAME] [--where …]\n\n\
              Tabulate runs: one figure for each level of one or two factors (dyno run --factor \
              NAME=LEVEL; workload, server and sessions are factors of every run), with its ratio \
              to a base, stalls and the verdict.\n\
@@ -42,11 +43,6 @@ pub fn main(args: &[String]) -> Result<u8> {
             help(TABLE, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
-    }
-    if let Some(word) = parsed.words.first() {
-        return Err(usage(format!(
-            "dyno table takes no '{word}': --where selects runs, --rows and --columns name factors"
-        )));
     }
     let Some(rows) = parsed.value("rows") else {
         return Err(usage(
@@ -59,15 +55,26 @@ pub fn main(args: &[String]) -> Result<u8> {
     let figure = parsed.value("figure").unwrap_or("rate");
     let metric = metric(figure)?;
     let results = Results::open_read(&run_store::required(&parsed)?)?;
-    known_factors(&parsed, &results)?;
     let filter = Filter {
-        factors: selected(&parsed)?,
+        factors: selected(&parsed, &results)?,
         ..Filter::default()
     };
-    let lines = results.runs(&filter)?;
-    let level = |line: &RunLine, factor: &str| line.level(factor);
-    let layout = Layout::of(&lines, level, rows, parsed.value("columns"))
+    let named: Vec<i64> = parsed
+        .words
+        .iter()
+        .map(|word| results.find(word))
+        .collect::<Result<_, _>>()?;
+    let mut lines = results.runs(&filter)?;
+    lines.retain(|line| named.is_empty() || named.contains(&line.id));
+    comparable::leave_out_empty(&mut lines);
+    let settings = settings(&results, &lines, [Some(rows), parsed.value("columns")])?;
+    let level = |line: &RunLine, name: &str| {
+        let setting = || settings.get(name)?.get(&line.id).cloned();
+        line.level(name).or_else(setting)
+    };
+    let mut layout = Layout::of(&lines, level, rows, parsed.value("columns"))
         .map_err(|factor| unknown(&lines, &factor))?;
+    comparable::leave_out_other_loops(&mut layout, &lines);
     if [rows, parsed.value("columns").unwrap_or(rows)].contains(&"workload") {
         note_nameless(&lines);
     }
@@ -75,6 +82,19 @@ pub fn main(args: &[String]) -> Result<u8> {
     let table = table(&parsed, (&results, &lines), layout, base, (figure, &metric))?;
     write(&parsed, &table)?;
     Ok(STATUS_DONE)
+}
+
+/// The values, by run, of those names that are settings of servers, or facts, and no factors.
+fn settings(
+    results: &Results,
+    lines: &[RunLine],
+    names: [Option<&str>; 2],
+) -> Result<BTreeMap<String, BTreeMap<i64, String>>> {
+    let is_factor = |name: &str| lines.iter().any(|line| line.level(name).is_some());
+    let names = names.into_iter().flatten().filter(|name| !is_factor(name));
+    names
+        .map(|name| Ok((name.to_owned(), results.settings_named(name)?)))
+        .collect()
 }
 
 /// Reports the runs that are left out because their workload is unknown.

@@ -77,8 +77,9 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     drop(args);
     first.forget_password();
     parsed.forget_password();
-    if parsed.has("help") {
-        console::help(&workload_help(typed, workload, &loaded));
+    if asks_help(&parsed) {
+        let all = parsed.has("help-all");
+        console::help(&workload_help(typed, workload, &loaded, all));
         return Ok(STATUS_DONE);
     }
     one_word(&parsed)?;
@@ -112,9 +113,13 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     request.execute(loaded, &parsed, (own, plan), &shaping, context)
 }
 
+fn asks_help(parsed: &Parsed) -> bool {
+    parsed.has("help") || parsed.has("help-all")
+}
+
 /// Helps on the command without a workload.
 fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
-    if !parsed.has("help") {
+    if !asks_help(parsed) {
         return Err(usage(format!(
             "dyno {command} needs a workload; `dyno list` shows some"
         )));
@@ -123,7 +128,7 @@ fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
         "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n\
          \x20      dyno {command} --plan FILE [options that override the plan]\n\
          {}",
-        options_help(command)
+        options_help(command, parsed.has("help-all"))
     ));
     Ok(STATUS_DONE)
 }
@@ -173,7 +178,12 @@ fn one_word(parsed: &Parsed) -> Result<()> {
 
 /// The workload of this name, to which all that is asked for means something.
 fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
-    let work = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+    let work = Workload::find(workload, Edition::Dyno).map_err(|error| {
+        usage(match parsed.has("help") {
+            true => format!("{error}; -h asks for help, and --target names the server"),
+            false => error.to_string(),
+        })
+    })?;
     if let Some(test) = work.test() {
         host::refuse_meaningless(test, parsed)?;
     }

@@ -25,14 +25,14 @@ const LIMIT: u64 = 50;
 /// A filter without sense, a file that is no results file.
 pub fn main(parsed: &Parsed) -> Result<u8> {
     let path = run_store::required(parsed)?;
-    let lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
+    let results = Results::open_read(&path)?;
+    let lines = results.runs(&filter(parsed, &results)?)?;
     if parsed.has("json") {
         let lines: Vec<_> = lines.iter().map(as_json).collect();
         console::json(&(serde_json::to_string_pretty(&lines)? + "\n"));
         return Ok(STATUS_DONE);
     }
     if lines.is_empty() {
-        known_factors(parsed, &Results::open_read(&path)?)?;
         console::note(&format!("No run in {} matches.", path.display()));
         return Ok(STATUS_DONE);
     }
@@ -42,7 +42,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-fn filter(parsed: &Parsed) -> Result<Filter> {
+fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
     let text = |name: &str| parsed.value(name).map(str::to_owned);
     let verdict = match parsed.value("verdict") {
         None => None,
@@ -72,47 +72,55 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
         verdict,
         stage,
         since_unix_s,
-        factors: selected(parsed)?,
+        factors: selected(parsed, results)?,
         limit: (limit > 0).then_some(limit as usize),
         ..Filter::default()
     })
 }
 
-/// The levels that `--where` asks for.
+/// The levels that `--where` asks for, in full: a version may be given up to where a build's suffix
+/// begins, as `dyno list runs` prints it.
 ///
 /// # Errors
-/// One that is none.
-pub fn selected(parsed: &Parsed) -> Result<Factors> {
+/// A factor or level that no run has, or a file that cannot be read.
+pub fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     let texts = parsed.values("where").flat_map(|text| text.split(','));
-    parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))
-}
-
-/// Refuses to select by factors, and by levels of them, that no run has.
-///
-/// # Errors
-/// There is one, or the file cannot be read.
-pub fn known_factors(parsed: &Parsed, results: &Results) -> Result<()> {
-    let lines = results.runs(&Filter::default())?;
-    if lines.is_empty() {
-        return Ok(());
+    let mut factors = parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))?;
+    if factors.is_empty() {
+        return Ok(factors);
     }
-    for (name, wanted) in selected(parsed)? {
-        let given = lines.iter().any(|line| line.factors.contains_key(&name));
+    let lines = results.runs(&Filter::default())?;
+    for (name, wanted) in factors.iter_mut().filter(|_| !lines.is_empty()) {
+        let given = lines.iter().any(|line| line.factors.contains_key(name));
         if !given && !EVERYBODYS.contains(&name.as_str()) {
             let own = lines.iter().flat_map(|line| line.factors.keys());
-            return Err(no_factor(&name, own.map(String::as_str)));
+            return Err(no_factor(name, own.map(String::as_str)));
         }
-        let mut levels: Vec<String> = lines.iter().filter_map(|line| line.level(&name)).collect();
+        let mut levels: Vec<String> = lines.iter().filter_map(|line| line.level(name)).collect();
         levels.sort_by(|one, other| factors::order(one, other));
         levels.dedup();
-        if !levels.contains(&wanted) {
-            return Err(usage(format!(
+        *wanted = level(&levels, wanted).ok_or_else(|| {
+            usage(format!(
                 "--where: {name} has no level '{wanted}'; it has {}",
                 levels.join(", ")
-            )));
-        }
+            ))
+        })?;
     }
-    Ok(())
+    Ok(factors)
+}
+
+/// The level that is meant: the same text, or the only one that goes on with a suffix.
+fn level(levels: &[String], wanted: &str) -> Option<String> {
+    if levels.iter().any(|level| level == wanted) {
+        return Some(wanted.to_owned());
+    }
+    let goes_on = |level: &&String| {
+        let rest = level.strip_prefix(wanted);
+        rest.is_some_and(|rest| rest.starts_with(['-', ' ']))
+    };
+    let mut found = levels.iter().filter(goes_on);
+    let first = found.next()?;
+    found.next().is_none().then(|| first.clone())
 }
 
 fn stage(word: &str) -> Result<RunStage> {

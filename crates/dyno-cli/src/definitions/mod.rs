@@ -486,13 +486,9 @@ pub const RUN: &[Opt] = &[
     )),
     short(
         'h',
-        opt(
-            OUTPUT,
-            "help",
-            None,
-            "Print this help; after a workload's name, also its options",
-        ),
+        opt(OUTPUT, "help", None, "Print help, or help on a WORKLOAD"),
     ),
+    opt(OUTPUT, "help-all", None, "Print every option"),
 ];
 
 #[cfg(test)]

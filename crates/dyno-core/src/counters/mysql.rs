@@ -27,10 +27,10 @@ const fn status(series: &'static str, source: &'static str) -> Counter {
 
 /// A mean that Galera keeps since the last reset.
 const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
-    status(series, source).mean().reset(FlushStatus).note(
-        "not recorded: it does not describe a run. Galera replicates `FLUSH STATUS`, so running it \
-         on any node resets the value on all nodes",
-    )
+    status(series, source)
+        .mean()
+        .reset(FlushStatus)
+        .note("not recorded; `FLUSH STATUS` on any node resets it on all nodes")
 }
 
 pub(super) const COUNTERS: &[Counter] = &[
@@ -64,26 +64,23 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.handler_commit", "Handler_commit")
         .counts(Engine)
         .note(
-            "each statement that used a transactional engine counts, including reads, and the \
-             COMMIT counts once more. With the binary log on, a write to it counts as well: an \
-             UPDATE with autocommit is 2",
+            "each statement that uses a transactional engine, including reads, and once more the \
+             COMMIT. With the binary log on, a write to it counts, too: an UPDATE with autocommit \
+             is 2",
         ),
     status("db.status.handler_prepare", "Handler_prepare")
         .counts(Engine)
         .note("both phases of a commit with the binary log: 2 for an UPDATE with autocommit"),
     status("db.status.handler_read_rnd_next", "Handler_read_rnd_next")
         .counts(Row)
-        .note(
-            "reads of the next row of a scan, including scans of tables that the server creates \
-             itself",
-        ),
+        .note("rows read by scans, including scans of internal temporary tables"),
     status("db.status.handler_tmp_write", "Handler_tmp_write")
         .counts(Row)
-        .note("rows that the server writes into tables that it creates itself")
+        .note("rows written into internal temporary tables")
         .only(MARIADB),
     status("db.status.handler_write", "Handler_write")
         .counts(Row)
-        .note("includes, on MySQL, rows of tables that the server creates itself"),
+        .note("on MySQL including rows of internal temporary tables"),
     status("db.status.handler_read_*", "Handler_read_…")
         .counts(Descent)
         .note(
@@ -93,16 +90,11 @@ pub(super) const COUNTERS: &[Counter] = &[
         ),
     status("db.status.binlog_commits", "Binlog_commits")
         .counts(Commit)
-        .note(
-            "with `binlog_format` MIXED or STATEMENT, an UPDATE or DELETE that matches no row \
-             counts as well; ROW does not write it",
-        )
+        .note("includes an UPDATE or DELETE that matches no row, except with `binlog_format` ROW")
         .only(MARIADB),
     status("db.status.binlog_cache_*", "Binlog_cache_…")
         .counts(Transaction)
-        .note(
-            "transactions that used the binary log cache, or that it wrote to disk (`_disk_use`)",
-        ),
+        .note("transactions that used the binary log cache (`_use`), or exceeded it (`_disk_use`)"),
     status("db.status.connections", "Connections")
         .counts(Connection)
         .note("attempts, including refused ones"),

@@ -109,8 +109,8 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.tables.seq_scans", "pg_stat_user_tables.seq_scan")
         .counts(Descent)
         .note(
-            "a scan of a whole table that a process starts: each parallel worker's counts, \
-             TABLESAMPLE and ranges of `ctid` do not",
+            "a scan of a whole table; each parallel worker's counts, TABLESAMPLE and ranges of \
+             `ctid` do not",
         ),
     count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read")
         .counts(Row)

@@ -1,4 +1,7 @@
 //! Pipelines: statements that wait, go out together behind one Sync, and are answered in order.
+//!
+//! The waiting bytes are the connection's own: other connections use the worker's shared buffers in
+//! the meantime.
 
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, PipedResult, StatementId, Submitted};
 

@@ -1,5 +1,7 @@
 //! Which runs there are, and which one is meant.
 
+use std::collections::BTreeMap;
+
 use dyno_core::factors::Factors;
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
@@ -167,6 +169,24 @@ impl RunLine {
 }
 
 impl Results {
+    /// The server's setting of this name at the beginning of each run that recorded it, or else
+    /// the fact of this name, by the run's number.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn settings_named(&self, name: &str) -> Result<BTreeMap<i64, String>, ResultsError> {
+        let read = || -> rusqlite::Result<BTreeMap<i64, String>> {
+            let mut rows = self.connection.prepare_cached(
+                "SELECT run_id, value FROM fact WHERE name = ?1
+                 UNION ALL
+                 SELECT run_id, at_start FROM setting WHERE name = ?1 AND at_start IS NOT NULL",
+            )?;
+            rows.query_map([name], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        };
+        read().map_err(|error| self.at("read a setting in").sqlite(error))
+    }
+
     /// The runs that the filter lets through, the oldest first.
     ///
     /// # Errors

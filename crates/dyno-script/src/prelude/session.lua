@@ -37,6 +37,7 @@ base_globals.pairs = P.pairs
 base_globals.next = P.next
 
 local output = P.quiet_scripts and io.stderr or io.stdout
+local line_start = P.line_start
 
 -- One write per line. LuaJIT's own print writes word by word, so lines of other workers' sessions
 -- could get in between.
@@ -45,7 +46,7 @@ base_globals.print = function(...)
   for i = 1, count do
     texts[i] = tostring(texts[i])
   end
-  output:write(table.concat(texts, "\t", 1, count) .. "\n")
+  output:write(line_start .. table.concat(texts, "\t", 1, count) .. "\n")
 end
 
 if P.quiet_scripts then

@@ -12,9 +12,9 @@ use super::SIZES;
 pub(super) const CACHE: Check = Check {
     number: 16,
     name: "cache",
-    title: "Data size against memory and the server's cache, and the hit ratio against the claim",
-    rule: "Doubt if the data is claimed to be in memory and {0} % or more of the page requests \
-           missed, or to be on disk and less than {1} % missed. Without a claim it is said.",
+    title: "Data size against cache, and hit ratio against the claim",
+    rule: "Doubt if {0} % of the page requests missed although data is claimed in memory, or less \
+           than {1} % although it is claimed on disk. Without a claim, only reported.",
     thresholds: &[IN_MEMORY_MISSES, ON_DISK_MISSES],
     make: cache,
 };
@@ -23,9 +23,9 @@ pub(super) const COLD_OR_WARM: Check = Check {
     number: 17,
     name: "cold-or-warm",
     title: "Whether the caches were warm, or as claimed",
-    rule: "Doubt if in the first quarter {0} times as many page requests missed as in the last, \
-           and {1} % or more, unless the caches are claimed to be cold; without a claim beyond \
-           chance, too. Doubt if they are claimed to be cold and it is not so. Needs {2} samples.",
+    rule: "Doubt if {0} times as many page requests missed in the first quarter as in the last, \
+           and {1} %, unless cold caches are claimed; without a claim, only beyond chance. Doubt \
+           if claimed cold caches were not cold. Needs {2} samples.",
     thresholds: &[WARMING, WARMING_MISSES, SAMPLES],
     make: cold_or_warm,
 };
@@ -34,32 +34,31 @@ const IN_MEMORY_MISSES: Threshold = Threshold {
     name: "misses of data in memory",
     value: 1.0,
     unit: "percent",
-    why: "a read from disk costs a hundred times a hit, so that one in a hundred doubles the cost",
+    why: "a disk read costs a hundred hits: one percent doubles the cost",
 };
 const ON_DISK_MISSES: Threshold = Threshold {
     name: "misses of data on disk",
     value: 0.1,
     unit: "percent",
-    why: "inner pages of the index are always in the cache and are most requests; fewer misses \
-          than these are those of a cache that holds everything",
+    why: "inner index pages always hit; with fewer misses everything is cached",
 };
 const WARMING: Threshold = Threshold {
     name: "misses at the beginning against the end",
     value: 2.0,
     unit: "ratio",
-    why: "in a warm cache the miss ratio has no trend",
+    why: "a warm cache's miss ratio has no trend",
 };
 const WARMING_MISSES: Threshold = Threshold {
     name: "misses at the beginning",
     value: 0.1,
     unit: "percent",
-    why: "below it they cost less than a tenth of the hits' own time",
+    why: "fewer cost less than a tenth of the hits' time",
 };
 const SAMPLES: Threshold = Threshold {
     name: "samples",
     value: 8.0,
     unit: "count",
-    why: "two in each quarter",
+    why: "two per quarter",
 };
 
 /// Without a claim no more than one run in a hundred is doubted wrongly.

@@ -10,11 +10,10 @@ use crate::view::View;
 pub(super) const GROWTH: Check = Check {
     number: 20,
     name: "growth",
-    title: "Growth of the data, of old versions of rows and of the server's memory during the run",
-    rule: "Doubt if the data outgrew the server's cache, or grew by {0} % or more and by {1} GiB \
-           or more, within the measurement; if InnoDB's history list grew by {2} or more, and was \
-           still growing at the end; or if the server's memory, without its caches, grew by {3} % \
-           or more and by {4} MiB or more in the second half, to the end.",
+    title: "Growth of data, old row versions and server memory",
+    rule: "Doubt if the data outgrew the cache, or grew by {0} % and {1} GiB; if InnoDB's history \
+           list grew by {2} and still grew at the end; or if the server's memory without caches \
+           grew by {3} % and {4} MiB in the second half, up to the end.",
     thresholds: &[DATA, DATA_GIB, HISTORY, MEMORY, MEMORY_MIB],
     make: growth,
 };
@@ -23,20 +22,19 @@ const DATA: Threshold = Threshold {
     name: "growth",
     value: 20.0,
     unit: "percent",
-    why: "a fifth more data is a fifth less of it in the cache",
+    why: "a fifth more data leaves a fifth less of it in the cache",
 };
 const DATA_GIB: Threshold = Threshold {
     name: "growth in bytes",
     value: 1.0,
     unit: "GiB",
-    why: "small tables grow by leaps, for files grow by whole extents",
+    why: "files grow by whole extents",
 };
 const HISTORY: Threshold = Threshold {
     name: "growth of the history list",
     value: 10_000.0,
     unit: "transactions",
-    why: "a purge that keeps up with 12,000 updates per second leaves at most 6,000; the remaining \
-          purge work belongs to the run, and reads must skip the old versions",
+    why: "a purge that keeps up with 12,000 updates per second leaves at most 6,000",
 };
 const MEMORY: Threshold = Threshold {
     name: "growth of the server's memory",

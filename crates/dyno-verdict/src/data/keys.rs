@@ -13,13 +13,12 @@ use super::{SIZES, cache, statistics};
 pub(super) const KEYS: Check = Check {
     number: 18,
     name: "key-distribution",
-    title: "The distribution of keys and its hot set, as planned, and whether statements differ",
-    rule: "Doubt if the data is claimed to be on disk and the part of it that gets {0} % of the \
-           draws fits in the server's cache, if misses are not known; or if at most {2} of {1} or \
-           more examined statements differ, they read or change rows that their text names (not \
-           INSERT with values), {4} % of them at most call functions or use variables that may \
-           choose other rows each time, and each reads at most {3} rows by the server's count, so \
-           that they are always the same rows.",
+    title: "Hot set of the keys, and whether statements differ",
+    rule: "Doubt if data is claimed on disk, misses are unknown, and the keys of {0} % of the \
+           draws fit in the cache. Doubt if statements always use the same rows: at most {2} of \
+           {1} or more examined differ, all name their rows in their text (INSERT with values does \
+           not), at most {4} % use functions or variables that may choose other rows, and each \
+           reads at most {3} rows.",
     thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS, DRAWN],
     make: keys,
 };
@@ -28,34 +27,33 @@ const LOOKED_AT: Threshold = Threshold {
     name: "statements looked at",
     value: 500.0,
     unit: "count",
-    why: "the first thousand of each worker, and one in 256 of the others: of fewer, chance may \
-          hide what differs",
+    why: "with fewer, chance may hide differences; a worker's first thousand and then one in 256 \
+          are examined",
 };
 const DIFFERENT: Threshold = Threshold {
     name: "different statements",
     value: 16.0,
     unit: "count",
-    why: "as many kinds of statements as a transaction has, each with the same key",
+    why: "a transaction's kinds of statements, each with the same key",
 };
 const ROWS: Threshold = Threshold {
     name: "rows read by a statement",
     value: 10.0,
     unit: "count",
-    why: "a query that reads many rows has no one key, and may well be asked again as it is",
+    why: "a query over many rows has no single key",
 };
 const DRAWN: Threshold = Threshold {
-    name: "statements that may choose other rows each time",
+    name: "statements that may choose different rows each time",
     value: 5.0,
     unit: "percent of those that name their rows",
-    why: "a session may ask for its version as it begins; where more do, the server's rows may be \
-          theirs",
+    why: "sessions may ask for the version once; with more, the rows read may be theirs",
 };
 
 const HOT: Threshold = Threshold {
-    name: "draws that make a key hot",
+    name: "share of draws in the hot set",
     value: 90.0,
     unit: "percent",
-    why: "with nine of ten reads from the cache it is the cache that is measured",
+    why: "the run then measures the cache",
 };
 
 /// The smallest count per row read, given how late a sample may be.

@@ -12,11 +12,10 @@ use crate::view::View;
 pub(super) const MISSES: Check = Check {
     number: 19,
     name: "misses",
-    title: "Reads that found no row, changes that changed none, and duplicate keys",
-    rule: "Doubt if {0} % of the reads or more found no row, or {1} % of the statements that are \
-           to change rows (UPDATE, DELETE, INSERT, REPLACE, MERGE, DO) changed none, unless the \
-           script tells the fact `misses`: then some are meant to. Duplicate keys are reported, \
-           and judged by `errors`. Needs 50 of either.",
+    title: "Reads without rows, changes without effect, duplicate keys",
+    rule: "Doubt if {0} % of the reads found no row, or {1} % of the changing statements (UPDATE, \
+           DELETE, INSERT, REPLACE, MERGE, DO) changed none, unless the script reports the fact \
+           `misses`. Duplicate keys are reported; `errors` judges them. Needs 50 of either.",
     thresholds: &[EMPTY, UNCHANGED],
     make: misses,
 };
@@ -25,17 +24,14 @@ const EMPTY: Threshold = Threshold {
     name: "reads without a row",
     value: 10.0,
     unit: "percent of the reads",
-    why: "a key that is not there costs no page of its row and no bytes: at one in ten the rate is \
-          off by what is looked for in comparisons",
+    why: "a missing key costs no row page: one in ten shifts throughput noticeably",
 };
 
 const UNCHANGED: Threshold = Threshold {
     name: "changes without an effect",
     value: 25.0,
-    unit: "percent of the statements that are to change rows",
-    why: "some find their work done, or their row with the same values (MySQL counts rows that are \
-          otherwise than before); where one in four does, no log is written and nothing is \
-          flushed for it",
+    unit: "percent of the changing statements",
+    why: "no change, no log, no flush; MySQL counts only rows that differ",
 };
 
 /// Of fewer reads or changes one is a large share.

@@ -10,8 +10,8 @@ use crate::view::View;
 pub(super) const QUERY_CACHE: Check = Check {
     number: 16,
     name: "query-cache",
-    title: "Reads that the server's query cache answers",
-    rule: "Doubt if it answered {0} % of the reads or more.",
+    title: "Reads answered by the query cache",
+    rule: "Doubt if the query cache answered {0} % of the reads.",
     thresholds: &[ANSWERED],
     make: query_cache,
 };
@@ -20,8 +20,7 @@ const ANSWERED: Threshold = Threshold {
     name: "reads from the query cache",
     value: 1.0,
     unit: "percent of the reads",
-    why: "an answer from it costs neither a plan nor a page, and the next change of the table \
-          throws it away: what is measured is how often texts repeat",
+    why: "the run then measures how often query texts repeat",
 };
 
 const HITS: &str = "db.status.qcache_hits";

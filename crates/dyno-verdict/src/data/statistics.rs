@@ -14,14 +14,12 @@ use crate::view::{Span, View};
 pub(super) const STATISTICS: Check = Check {
     number: 21,
     name: "statistics",
-    title: "Full table scans for lack of an index or of optimiser statistics",
-    rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
-           while a table that the run used has no index or is not analysed, or {1} rows and {2} \
-           times as many as they return or change. Tables without an index, those not analysed \
-           and those without a primary key are always reported. Samples of a table, ranges of \
-           `ctid` and tables that the server creates itself do not count as whole tables. No \
-           doubt if no statement restricts its rows, for example by WHERE, ON or LIMIT. SQLite \
-           does not count what it scans.",
+    title: "Full table scans from missing indexes or statistics",
+    rule: "Doubt if statements scan {0} rows of whole tables each while a table of the run has no \
+           index or statistics, or {1} rows and {2} times as many as they return or change. \
+           Samples, ranges of `ctid` and tables that the server creates do not count. No doubt if \
+           no statement restricts its rows (WHERE, ON, LIMIT). Tables without index, statistics or \
+           primary key are always reported. SQLite does not count scanned rows.",
     thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
 };
@@ -30,20 +28,20 @@ const SCANNED: Threshold = Threshold {
     name: "rows scanned by a statement",
     value: 200.0,
     unit: "count",
-    why: "a table of so few rows is read as fast without its index, and optimisers do so",
+    why: "so few rows are read as fast without an index",
 };
 
 const MANY: Threshold = Threshold {
-    name: "rows scanned though there are indexes",
+    name: "rows scanned despite indexes",
     value: 1000.0,
     unit: "count",
-    why: "an index that the statements lack stands beside others",
+    why: "a table may have indexes and lack the needed one",
 };
 const FOUND: Threshold = Threshold {
-    name: "rows scanned for one that is returned or changed",
+    name: "rows scanned per row returned or changed",
     value: 100.0,
     unit: "count",
-    why: "a hundredth of a table is found by an index, not by a scan",
+    why: "an index finds a hundredth of a table without a scan",
 };
 
 const RND_NEXT: &str = "db.status.handler_read_rnd_next";

@@ -10,18 +10,16 @@ use crate::text;
 use crate::view::View;
 
 pub(super) const ACTIVE: Threshold = Threshold {
-    name: "others' sessions that execute statements",
+    name: "active sessions of other clients",
     value: 0.5,
     unit: "sessions on average",
-    why: "monitoring queries take milliseconds per second; a session that is busy half of the time \
-          is a load by itself, or a long statement",
+    why: "monitoring takes milliseconds per second; more is a load",
 };
 pub(super) const SHORT: Threshold = Threshold {
     name: "connections that are not the run's",
     value: 3.0,
     unit: "count",
-    why: "the list of sessions is read every few seconds and misses shorter sessions; a \
-          reconnecting observer is one connection",
+    why: "the session list misses short sessions; a reconnecting observer is one",
 };
 
 /// A script that connects makes at least one connection per this many events; fewer connections

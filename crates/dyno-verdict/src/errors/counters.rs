@@ -12,14 +12,12 @@ use crate::view::View;
 pub(super) const SERVER_COUNTERS: Check = Check {
     number: 15,
     name: "server-counters",
-    title: "The server's own counters of statements or transactions against the client's",
-    rule: "Doubt if the server counts {0} % and {1} per second less than the client, and has not \
-           counted as many by the end of the run either; or that much more than the client's \
-           statements, failed statements and the server's connection count explain; or if {3} \
-           sessions of others, or of PostgreSQL's autovacuum, or more were at work on average; or \
-           if the server counts {4} connections or more that are not the run's. The finding then \
-           names the owners of the other sessions that the server listed. Needs {2} s, and 3 looks \
-           at the list of sessions.",
+    title: "The server's statement counters against the client's",
+    rule: "Doubt if the server counts {0} % and {1} per second less than the client, even by the \
+           end of the run, or that much more than the client's statements, failures and the \
+           connections explain. Doubt if {3} sessions of other clients or of autovacuum were \
+           active on average, or the server counts {4} connections of other clients; the finding \
+           names their owners. Needs {2} s and 3 looks at the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
@@ -34,20 +32,19 @@ const COUNTERS_DIFFER: Threshold = Threshold {
     name: "difference of the counters",
     value: 10.0,
     unit: "percent",
-    why: "the server's counters are read once a second, so that either end of a ten-second \
-          measurement is vague",
+    why: "counters are read once a second, so both ends are uncertain",
 };
 const COUNTERS_ROOM: Threshold = Threshold {
     name: "difference always allowed",
     value: 50.0,
     unit: "per second",
-    why: "observers and monitoring ask statements of their own",
+    why: "observers and monitoring send statements, too",
 };
 const COUNTERS_LENGTH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in less, the vague seconds at either end are most of it",
+    why: "in less, the uncertain ends are most of it",
 };
 
 const OTHER_SESSIONS: &str = "db.other_sessions";

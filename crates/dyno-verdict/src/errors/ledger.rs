@@ -9,8 +9,9 @@ use crate::view::View;
 pub(super) const CONSISTENCY: Check = Check {
     number: 13,
     name: "consistency",
-    title: "Consistency conditions and the ledger after the run",
-    rule: "Refusal if what the server acknowledged is not in the database.",
+    title: "Consistency conditions and ledger after the run",
+    rule: "Refusal if the database does not contain what the server acknowledged. Doubt if a sum \
+           could not be read.",
     thresholds: &[],
     make: consistency,
 };

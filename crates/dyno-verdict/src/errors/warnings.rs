@@ -9,9 +9,9 @@ use crate::view::View;
 pub(super) const SERVER_WARNINGS: Check = Check {
     number: 14,
     name: "server-warnings",
-    title: "Deadlocks, lock waits and temporary files as the server counts them",
-    rule: "Doubt if the server counts {0} deadlocks or more per 100 events, or {1} temporary \
-           tables or files on disk or more per 100 events, and at least {2} of them.",
+    title: "Deadlocks, lock waits and temporary files",
+    rule: "Doubt from {0} deadlock, or {1} temporary tables or files on disk, per 100 events, and \
+           {2} in all.",
     thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
     make: server_warnings,
 };
@@ -20,19 +20,19 @@ const DEADLOCKS: Threshold = Threshold {
     name: "deadlocks",
     value: 1.0,
     unit: "per 100 events",
-    why: "as for errors: one in a hundred reaches the 99th percentile",
+    why: "one in a hundred affects p99",
 };
 const ON_DISK: Threshold = Threshold {
     name: "temporary tables or files on disk",
     value: 10.0,
     unit: "per 100 events",
-    why: "memory settings too small for the statements decide then over what is measured",
+    why: "the result then depends on memory settings",
 };
 const FEWEST: Threshold = Threshold {
     name: "of either, in the whole measurement",
     value: 5.0,
     unit: "counted",
-    why: "of few events, one or two are a large share, whoever else at the server they are of",
+    why: "one or two may be another client's",
 };
 
 fn server_warnings(view: &View) -> Made {

@@ -16,15 +16,13 @@ pub(super) const WORK: Check = Check {
     number: 12,
     name: "work-done",
     title: "Zero work, and figures too good to be true",
-    rule: "Refusal if no event ended, or if a database was to be used and got no statement; doubt \
-           if fewer than {0} rows per statement were found or changed (reads that find none are \
-           reported by `misses`), if {4} % of the statements or more touch no table as the server \
-           counts, if a statement took less than {1} us over a connection, if rate times latency \
-           exceeds the sessions by {2} %, if there were {5} % more events than statements, if the \
-           sessions spent {6} % of their time or more outside of events, if a log's stated time \
-           differs by {3} % from its count over its rate and by more than an event takes, or if \
-           {7} % of a log's transactions have no time. Refusal if a log's report contradicts \
-           itself.",
+    rule: "Refusal if no event ended, the database got no statement, or an imported log \
+           contradicts itself. Doubt if fewer than {0} rows per statement were found or changed \
+           (for empty reads see `misses`), {4} % of the statements touch no table, or a statement \
+           took less than {1} us over a connection. Doubt if rate times latency exceeds the \
+           sessions by {2} %, events exceed statements by {5} %, or sessions spent {6} % of their \
+           time outside events. Doubt if a log's stated time differs from count over rate by {3} % \
+           and more than one event, or {7} % of its transactions have no time.",
     thresholds: &[
         ROWS,
         STATEMENT_US,
@@ -42,51 +40,49 @@ const ROWS: Threshold = Threshold {
     name: "rows per statement",
     value: 0.05,
     unit: "ratio",
-    why: "a workload whose statements find nothing in nineteen of twenty cases runs on the wrong \
-          data",
+    why: "statements that mostly find nothing run on the wrong data",
 };
 const STATEMENT_US: Threshold = Threshold {
     name: "mean time of a statement",
     value: 5.0,
     unit: "us",
-    why: "two system calls and two wake-ups on either side take longer on any machine",
+    why: "two system calls and wake-ups on each side take longer",
 };
 const LITTLE: Threshold = Threshold {
-    name: "rate times latency above the sessions",
+    name: "excess of rate times latency over sessions",
     value: 5.0,
     unit: "percent",
-    why: "Little's law: in a closed loop it cannot exceed them; the rest is rounding",
+    why: "Little's law forbids more in a closed loop; the rest is rounding",
 };
 const STATED_TIME: Threshold = Threshold {
     name: "stated time against count over rate",
     value: 2.0,
     unit: "percent",
-    why: "both are printed with more digits than that",
+    why: "both are printed with more digits",
 };
 const UNTOUCHED: Threshold = Threshold {
     name: "statements that touch no table",
     value: 50.0,
     unit: "percent of the statements that read or change rows",
-    why: "half of the figure is then what a round trip costs",
+    why: "half of the throughput is then round trips",
 };
 const WITHOUT: Threshold = Threshold {
-    name: "events beyond the statements",
+    name: "excess of events over statements",
     value: 5.0,
     unit: "percent of the statements",
-    why: "at least so many events sent none; events in flight at both ends are fewer",
+    why: "so many events sent no statement",
 };
 const OUTSIDE: Threshold = Threshold {
-    name: "time of the sessions outside of events",
+    name: "session time outside events",
     value: 20.0,
     unit: "percent",
-    why: "Little's law: in a closed loop rate times latency is the sessions; what is missing is \
-          work, or waiting, that no latency holds",
+    why: "Little's law: no latency includes this work or waiting",
 };
 const UNTIMED: Threshold = Threshold {
     name: "transactions without a time",
     value: 1.0,
     unit: "percent",
-    why: "then the 99th percentile of the rest is a different percentile of all transactions",
+    why: "p99 of the rest is not p99 of all",
 };
 fn work_done(view: &View) -> Made {
     let totals = view.totals();

@@ -10,10 +10,10 @@ use crate::view::View;
 pub(super) const FAIRNESS: Check = Check {
     number: 7,
     name: "fairness",
-    title: "Operations of each session, worker and endpoint",
-    rule: "Doubt if Jain's index over sessions or workers is below {0}, if a session did nothing \
-           while the others did {1} events each, or if an endpoint got less than {2} % of its \
-           fair share.",
+    title: "Events per session, worker and endpoint",
+    rule: "Doubt if Jain's index over sessions or workers is below {0}, a session did nothing \
+           while the others did {1} events each, or an endpoint got less than {2} % of its fair \
+           share.",
     thresholds: &[JAIN_MIN, EVENTS_FEW, ENDPOINT_SHARE],
     make: fairness,
 };
@@ -22,17 +22,17 @@ const JAIN_MIN: Threshold = Threshold {
     name: "Jain's index",
     value: 0.9,
     unit: "ratio",
-    why: "one session in ten did nothing, or the spread is a third of the mean (Jain, Chiu and \
-          Hawe, \"A Quantitative Measure of Fairness\")",
+    why: "one idle session in ten, or a spread of a third of the mean (Jain, Chiu and Hawe, \"A \
+          Quantitative Measure of Fairness\")",
 };
 const EVENTS_FEW: Threshold = Threshold {
     name: "events per session",
     value: 20.0,
     unit: "count",
-    why: "with fewer, chance alone brings the index below its bound",
+    why: "with fewer, chance brings the index below its bound",
 };
 const ENDPOINT_SHARE: Threshold = Threshold {
-    name: "an endpoint's part of its fair share",
+    name: "endpoint's part of its fair share",
     value: 50.0,
     unit: "percent",
     why: "sessions are spread evenly over endpoints",

@@ -12,10 +12,9 @@ use crate::view::{Bin, View};
 pub(super) const SCHEDULE_LAG: Check = Check {
     number: 3,
     name: "schedule-lag",
-    title: "How late the generator itself began events, and its share of the response times",
-    rule: "Doubt if the generator's own lag is {0} % of the mean response time or more and {1} ms \
-           or more, or {2} % of a percentile up to the 99th and {3} ms or more; refusal if it is \
-           {4} % of the mean and {1} ms or more.",
+    title: "How late the generator started events",
+    rule: "Doubt if the generator's own lag is {0} % of the mean response time and {1} ms, or {2} \
+           % of a percentile up to p99 and {3} ms. Refusal from {4} % of the mean and {1} ms.",
     thresholds: &[LAG_MEAN, LAG_MS, LAG_PERCENTILE, LAG_TAIL_MS, LAG_REFUSE],
     make: schedule_lag,
 };
@@ -23,10 +22,10 @@ pub(super) const SCHEDULE_LAG: Check = Check {
 pub(super) const OFFERED_RATE: Check = Check {
     number: 4,
     name: "offered-rate",
-    title: "Achieved against offered rate, and the backlog's growth",
-    rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
-           or as much more, or if the backlog grew by {1} % of the arrivals or more, and by more \
-           than one, from the first to the last third of the measurement: response times then \
+    title: "Achieved against offered rate, and backlog growth",
+    rule: "Doubt if the achieved rate is below {0} % of the offered rate, or as far above it, \
+           beyond chance; or if the backlog grew from the first to the last third of the \
+           measurement by {1} % of the arrivals and more than one event. Response times then \
            depend on the run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
     make: offered_rate,
@@ -36,9 +35,9 @@ pub(super) const ARRIVALS: Check = Check {
     number: 5,
     name: "arrivals",
     title: "Arrivals against the declared distribution",
-    rule: "Doubt if the arrivals per second are not Poisson's, or not constant, where the plan \
-           declares it: significance {0}, beyond {1} ms of disorder between intervals; needs {2} \
-           whole intervals with {3} arrivals each.",
+    rule: "Doubt if arrivals per second are not Poisson or constant, as declared: significance \
+           {0}, beyond {1} ms of disorder between intervals. Needs {2} whole intervals with {3} \
+           arrivals each.",
     thresholds: &[SIGNIFICANCE, DISORDER_MS, INTERVALS, ARRIVALS_FEW],
     make: arrivals,
 };
@@ -47,25 +46,25 @@ const LAG_MEAN: Threshold = Threshold {
     name: "lag in the mean response time",
     value: 10.0,
     unit: "percent",
-    why: "a tenth is what two figures must usually differ by to be distinguished",
+    why: "comparisons usually look for differences of a tenth",
 };
 const LAG_PERCENTILE: Threshold = Threshold {
     name: "lag's percentile against the response time's",
     value: 50.0,
     unit: "percent",
-    why: "the slowest events are not those that began latest, so that this is an upper bound",
+    why: "an upper bound: the slowest events need not start latest",
 };
 const LAG_MS: Threshold = Threshold {
-    name: "lag that matters",
+    name: "minimum lag",
     value: 1.0,
     unit: "ms",
-    why: "below it are a timer's slack and the wake-up of a thread on a host that is busy",
+    why: "less is timer slack and thread wake-up",
 };
 const LAG_TAIL_MS: Threshold = Threshold {
-    name: "lag of a percentile that matters",
+    name: "minimum lag at a percentile",
     value: 5.0,
     unit: "ms",
-    why: "a time slice of the scheduler, which a thread waits for on a host that has no CPU free",
+    why: "a scheduler time slice on a busy host",
 };
 const LAG_REFUSE: Threshold = Threshold {
     name: "lag in the mean response time, refusal",
@@ -77,7 +76,7 @@ const ACHIEVED: Threshold = Threshold {
     name: "achieved of offered",
     value: 98.0,
     unit: "percent",
-    why: "what was in flight at the end explains a percent of a short run, no more",
+    why: "events in flight at the end explain 1 %, not more",
 };
 const BACKLOG_GROWTH: Threshold = Threshold {
     name: "growth of the backlog",
@@ -95,19 +94,19 @@ const DISORDER_MS: Threshold = Threshold {
     name: "disorder between intervals",
     value: 10.0,
     unit: "ms",
-    why: "workers end their intervals one after the other, on a busy host milliseconds apart",
+    why: "workers end their intervals milliseconds apart",
 };
 const INTERVALS: Threshold = Threshold {
     name: "intervals",
     value: 10.0,
     unit: "count",
-    why: "the variance of fewer says nothing",
+    why: "fewer give no usable variance",
 };
 const ARRIVALS_FEW: Threshold = Threshold {
     name: "arrivals per interval",
     value: 5.0,
     unit: "count",
-    why: "below it the chi-square approximation does not hold",
+    why: "below it the chi-square approximation fails",
 };
 
 const CLOSED: &str = "In a closed loop nothing is scheduled: the next event begins when the last \

@@ -9,18 +9,17 @@ use crate::view::View;
 pub(super) const ROLE_RATES: Check = Check {
     number: 4,
     name: "role-rates",
-    title: "Achieved against asked rate of each role with a pace of its own",
-    rule: "Doubt if a role achieved less than {0} % of the rate that it was asked for.",
+    title: "Achieved against requested rate of paced roles",
+    rule: "Doubt if a role achieved less than {0} % of its requested rate.",
     thresholds: &[ACHIEVED],
     make: role_rates,
 };
 
 const ACHIEVED: Threshold = Threshold {
-    name: "achieved of asked",
+    name: "achieved of requested",
     value: 95.0,
     unit: "percent",
-    why: "the Insert Benchmark's own bound for its background inserts: below it the foreground ran \
-          beside less work than was meant",
+    why: "the Insert Benchmark's bound for its background inserts",
 };
 
 /// Roles that the evidence names.

@@ -15,11 +15,11 @@ pub(super) const UNSERVED: Check = Check {
     number: 8,
     name: "unserved",
     title: "Events late, dropped, unserved or in flight at the end",
-    rule: "Doubt if {0} % or more of the events were due or begun and never ended, and half as \
-           many as lie beyond the highest of p95, p99 and p99.9 that the run carries, for their \
-           latencies are missing; if {1} % or more of the sessions had an event that did not end \
-           within the grace, which was {2} times the median event; or if the run never finished. \
-           What a target did not take is reported by `offered-rate` alone.",
+    rule: "Doubt if {0} % of the events never ended, and at least half as many as lie beyond the \
+           highest percentile that the run supports (p95, p99 or p99.9): their latencies are \
+           missing. Doubt if {1} % of the sessions had an event that did not end within a grace of \
+           {2} times the median event, or if the run never finished. Events that an overloaded \
+           target did not take are reported only by `offered-rate`.",
     thresholds: &[MISSING, HUNG, HUNG_EVENTS],
     make: unserved,
 };
@@ -27,50 +27,48 @@ pub(super) const UNSERVED: Check = Check {
 pub(super) const SAMPLES: Check = Check {
     number: 9,
     name: "samples",
-    title: "Latencies beyond the histogram, and samples behind each percentile",
-    rule: "Doubt if a latency lies beyond the histogram's bound, refusal from {0} % on; doubt if \
-           the run has fewer than {1} events, or shows a percentile with fewer than {2} samples \
-           on either side of it.",
+    title: "Clipped latencies, and samples behind each percentile",
+    rule: "Doubt if a latency is beyond the histogram's bound, refusal from {0} %. Doubt below {1} \
+           events, or if a percentile has fewer than {2} samples on either side.",
     thresholds: &[CLIPPED, EVENTS_FEW, BEYOND],
     make: samples,
 };
 
 const MISSING: Threshold = Threshold {
-    name: "events without an end",
+    name: "unfinished events",
     value: 0.1,
     unit: "percent",
-    why: "from a thousandth on they would change the 99.9th percentile, and they are the \
-          slowest of all",
+    why: "the slowest thousandth would change p99.9",
 };
 const HUNG: Threshold = Threshold {
-    name: "sessions without an end to their event",
+    name: "sessions with an unfinished event",
     value: 50.0,
     unit: "percent",
-    why: "however many events went before: half of the sessions got no answer any more",
+    why: "half of the sessions no longer got answers",
 };
 const HUNG_EVENTS: Threshold = Threshold {
     name: "grace, in events",
     value: 20.0,
     unit: "times the median event",
-    why: "as for sessions that do nothing: events of a mixed workload hardly differ by more",
+    why: "events rarely differ by more",
 };
 const CLIPPED: Threshold = Threshold {
     name: "latencies beyond the bound",
     value: 1.0,
     unit: "percent",
-    why: "the 99th percentile is then the bound and no measurement",
+    why: "p99 is then the bound, not a measurement",
 };
 const EVENTS_FEW: Threshold = Threshold {
     name: "events",
     value: 100.0,
     unit: "count",
-    why: "with fewer the 95th percentile has less than five samples beyond it",
+    why: "p95 needs five samples beyond it",
 };
 const BEYOND: Threshold = Threshold {
     name: "samples on either side of a percentile",
     value: 5.0,
     unit: "count",
-    why: "the normal approximation of a binomial needs five on either side",
+    why: "a binomial's normal approximation needs five on either side",
 };
 
 /// What to try against events without an end, by what became of them.

@@ -11,15 +11,13 @@ use crate::view::View;
 pub(super) const IDLE_SESSIONS: Check = Check {
     number: 7,
     name: "idle-sessions",
-    title: "Sessions that did nothing while others worked",
-    rule: "Doubt if a session completed nothing for {0} s, for {1} % of the run and for {2} times \
-           the median event, without waiting for the time of its next event, while others \
-           completed events, or until the end of the run; one that waits for an answer or runs \
-           its script while others work only if that is {3} times what the tenth of its role's \
-           sessions with the shortest such times had. \
-           Refusal if that is {4} % of all sessions' time, if a session was lost, or if {5} % of \
-           the sessions or more were without a connection at the end: connecting for {6} s, or \
-           while attempts failed.",
+    title: "Sessions idle while others worked",
+    rule: "Doubt if a session completed no event for {0} s, {1} % of the run and {2} times the \
+           median event, while others did or until the end. Scheduled pauses do not count. While \
+           others work, time in a statement or the script counts only from {3} times that of the \
+           least idle tenth of its role. Refusal if idle time is {4} % of all session time, a \
+           session was lost, or {5} % of the sessions had no connection at the end (connecting for \
+           {6} s, or with failed attempts).",
     thresholds: &[
         IDLE_S,
         IDLE_SHARE,
@@ -33,36 +31,34 @@ pub(super) const IDLE_SESSIONS: Check = Check {
 };
 
 const IDLE_S: Threshold = Threshold {
-    name: "time without anything",
+    name: "time without an event",
     value: 5.0,
     unit: "s",
-    why: "longer than a checkpoint, a failed-over connection or a lock that is waited for by \
-          chance",
+    why: "longer than a checkpoint, fail-over or accidental lock wait",
 };
 const IDLE_SHARE: Threshold = Threshold {
-    name: "share of the run without anything",
+    name: "share of the run without an event",
     value: 10.0,
     unit: "percent",
-    why: "one session less for a tenth of the time",
+    why: "one session fewer for a tenth of the time",
 };
 const IDLE_EVENTS: Threshold = Threshold {
-    name: "time without anything, in events",
+    name: "time without an event, in events",
     value: 20.0,
     unit: "times the median event",
-    why: "events of a mixed workload differ by an order of magnitude, hardly by more",
+    why: "events rarely differ by more than an order of magnitude",
 };
 const IDLE_PEERS: Threshold = Threshold {
-    name: "time without anything, against other sessions",
+    name: "time without an event, against other sessions",
     value: 3.0,
     unit: "times the lowest tenth",
-    why: "an event that takes long for every session is the workload's, and a stall of the server \
-          reaches all of them; half of the sessions that hang are not all",
+    why: "slow events and server stalls hit all sessions, a hang only some",
 };
 const IDLE_REFUSE: Threshold = Threshold {
     name: "idle time, refusal",
     value: 10.0,
     unit: "percent of all sessions' time",
-    why: "the load was a tenth smaller than what the report says that it was",
+    why: "the load was a tenth smaller than reported",
 };
 
 const CONNECTING_REFUSE: Threshold = Threshold {
@@ -76,7 +72,7 @@ const CONNECTING_S: Threshold = Threshold {
     name: "one attempt to connect",
     value: 1.0,
     unit: "s",
-    why: "a script that connects for each event is at that whenever it is looked at",
+    why: "scripts that connect for each event are often connecting when sampled",
 };
 
 /// Sessions are looked at once a second, so that the last look may be so long before the end.
@@ -205,8 +201,10 @@ fn idle_of<'a>(
         let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
             && idle.length_s() < usual_s * IDLE_PEERS.value;
         let others_work = others_worked(view, idle);
-        // A server that has stopped answering keeps all of them, and no one works.
-        let to_the_end = !others_work && idle.to_s >= view.length_s - LAST_LOOK_S;
+        // A server that has stopped answering keeps all of them, and none completes anything more.
+        let to_the_end = !others_work
+            && idle.to_s >= view.length_s - LAST_LOOK_S
+            && !worked_after(view, idle.to_s);
         idle.length_s() >= bound_s && (to_the_end || (others_work && !usual))
     };
     let silent = |session: &SessionShare, idle: &IdleSpan| {
@@ -218,6 +216,16 @@ fn idle_of<'a>(
         Some((session, idle))
     };
     group.into_iter().filter_map(idle).collect()
+}
+
+/// Whether events ended after the last look at an idle session.
+fn worked_after(view: &View, at_s: f64) -> bool {
+    let mut after = view
+        .run
+        .intervals
+        .iter()
+        .filter(|interval| interval.at_s > at_s);
+    after.any(|interval| interval.counters.events > 0)
 }
 
 /// Whether events ended meanwhile: they were others'.

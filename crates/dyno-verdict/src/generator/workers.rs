@@ -11,13 +11,12 @@ use crate::view::View;
 pub(super) const CLIENT_CPU: Check = Check {
     number: 2,
     name: "client-cpu",
-    title: "CPU, waits for a CPU, page faults and descriptors of the generator's workers",
-    rule: "Doubt if a worker used {0} % of a core or more; if it waited for a CPU {1} % of the \
-           time or more, and not merely for the server on the same host; if it was stalled, or its \
-           process stood still, for {2} ms or more; if the generator read pages from disk {3} \
-           times a second or more, or had {4} % of its descriptors open. Also if its process stood \
-           still for {5} % of the time in all, or its script blocked a worker that sessions share \
-           for {6} %: stalled, 1 ms or longer at a time, neither on a CPU nor waiting for one.",
+    title: "The generator's CPU use, CPU waits, page faults and descriptors",
+    rule: "Doubt if a worker used at least {0} % of a core, waited for a CPU {1} % of the time \
+           (other than for a server on the same host), or stalled for {2} ms. Doubt if the process \
+           read {3} pages per second from disk, had {4} % of its descriptors open, or was stopped \
+           for {2} ms at once or {5} % of the time. Doubt if the script blocked a shared worker \
+           {6} % of the time, in stalls from 1 ms on in which it neither ran nor waited for a CPU.",
     thresholds: &[
         BUSY,
         WAITING,
@@ -34,46 +33,44 @@ const BUSY: Threshold = Threshold {
     name: "busiest worker",
     value: 90.0,
     unit: "percent of a core",
-    why: "a worker that has no time left queues what it sends",
+    why: "a saturated worker queues what it sends",
 };
 const WAITING: Threshold = Threshold {
     name: "longest wait for a CPU",
     value: 50.0,
     unit: "percent of the time",
-    why: "a worker that waits as long as it lives measures its host's scheduler. A closed loop \
-          that shares all CPUs with its server waits so too, which is no fault of the host: there \
-          it counts only if other processes take their part or a cgroup throttles",
+    why: "it measures the host's scheduler; for a closed loop on the server's host, only other \
+          processes and throttling count",
 };
 const STALL_MS: Threshold = Threshold {
     name: "longest stall of a worker",
     value: WORKER_STALL_MS,
     unit: "ms",
-    why: "ten times what a scheduler on a crowded host keeps a thread waiting; scripts that \
-          block and frozen machines reach it",
+    why: "ten times a crowded scheduler's delay; blocking scripts and frozen machines exceed it",
 };
 const FROZEN: Threshold = Threshold {
-    name: "time in which the process stood still",
+    name: "time the process was stopped",
     value: 5.0,
     unit: "percent",
-    why: "the rate is too low, and the latencies too long, by as much, however short each time was",
+    why: "throughput and latency are off by that share",
 };
 const BLOCKED: Threshold = Threshold {
-    name: "time in which a script blocked its worker",
+    name: "time a script blocked its worker",
     value: 20.0,
     unit: "percent",
-    why: "sessions that share the worker wait meanwhile, which their latencies hold",
+    why: "the worker's other sessions wait as long",
 };
 const MAJOR_FAULTS: Threshold = Threshold {
     name: "pages read from disk",
     value: 10.0,
     unit: "per second",
-    why: "a generator in the steady state needs no page from disk: it is being swapped",
+    why: "the generator is being swapped",
 };
 const DESCRIPTORS: Threshold = Threshold {
     name: "open descriptors",
     value: 90.0,
     unit: "percent of the limit",
-    why: "the next connection may be refused by the generator's own host",
+    why: "the next connection may fail on the generator's host",
 };
 fn client_cpu(view: &View) -> Made {
     let own = Workers::of(view);

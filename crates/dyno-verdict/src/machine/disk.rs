@@ -11,10 +11,10 @@ use crate::view::View;
 pub(super) const DISK: Check = Check {
     number: 31,
     name: "disk",
-    title: "Free space, and a burst of the disk that ended",
-    rule: "Doubt if less than {0} % of the file system or less than {1} GiB is free, or if a disk \
-           that was busy {2} % of the time or more fell for good by {3} % or more of its bytes \
-           per second while its waits grew by as much; needs {4} samples.",
+    title: "Free space, and the end of a disk's burst",
+    rule: "Doubt if less than {0} % of the file system or {1} GiB is free, or if a disk that was \
+           {2} % busy lost {3} % of its bytes per second for good while its waits grew as much. \
+           Needs {4} samples.",
     thresholds: &[FREE_SHARE, FREE_GIB, DISK_BUSY, STEP, SAMPLES],
     make: disk,
 };
@@ -23,32 +23,31 @@ const FREE_SHARE: Threshold = Threshold {
     name: "free space, share",
     value: 5.0,
     unit: "percent",
-    why: "file systems fragment and solid-state disks slow down when they are nearly full",
+    why: "nearly full file systems and solid-state disks slow down",
 };
 const FREE_GIB: Threshold = Threshold {
     name: "free space",
     value: 1.0,
     unit: "GiB",
-    why: "logs, temporary files and growth of some minutes need as much",
+    why: "logs, temporary files and growth need as much",
 };
 const DISK_BUSY: Threshold = Threshold {
     name: "utilisation",
     value: 50.0,
     unit: "percent of the time",
-    why: "a disk that has little to do has no burst to lose",
+    why: "a mostly idle disk has no burst to lose",
 };
 const STEP: Threshold = Threshold {
     name: "step down",
     value: 30.0,
     unit: "percent",
-    why: "volumes with burst credits fall to a third or less when these are used up, write \
-          caches of disks to half",
+    why: "volumes without burst credits fall to a third, disks with a full cache to half",
 };
 const SAMPLES: Threshold = Threshold {
     name: "samples",
     value: 30.0,
     unit: "count",
-    why: "a plateau and a lower one must both be longer than a checkpoint",
+    why: "both plateaus must outlast a checkpoint",
 };
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

@@ -9,11 +9,10 @@ use crate::view::View;
 pub(super) const RESOURCES: Check = Check {
     number: 30,
     name: "host-resources",
-    title: "Steal, cgroup throttling, memory limit and pressure, swap, NUMA, huge pages",
-    rule: "Doubt if a hypervisor took {0} % of the CPU time or more, a cgroup throttled {1} % of \
-           the time or more (the generator's or, where its process is known, the server's), \
-           tasks stood still for memory {2} % of the time or more, or {3} MiB per second or more \
-           went to or came from swap.",
+    title: "Steal, throttling, memory pressure, swap, NUMA, huge pages",
+    rule: "Doubt if a hypervisor took {0} % of the CPU time, a cgroup throttled generator or \
+           server {1} % of the time, tasks waited for memory {2} % of the time, or swap moved {3} \
+           MiB per second.",
     thresholds: &[STEAL, THROTTLED, MEMORY_PRESSURE, SWAP],
     make: resources,
 };
@@ -22,27 +21,26 @@ const STEAL: Threshold = Threshold {
     name: "steal",
     value: 10.0,
     unit: "percent",
-    why: "a busy virtual machine on a shared host loses some percent at any time; a tenth is as \
-          much as the differences that are looked for",
+    why: "a few percent are normal on shared hosts; comparisons look for a tenth",
 };
 pub(crate) const THROTTLED: Threshold = Threshold {
     name: "throttled by the cgroup",
     value: 5.0,
     unit: "percent of the time",
-    why: "each period of throttling is tens of milliseconds, which the percentiles show",
+    why: "a throttled period lasts tens of milliseconds, which percentiles show",
 };
 const MEMORY_PRESSURE: Threshold = Threshold {
     name: "pressure on memory",
     value: 10.0,
     unit: "percent of the time",
-    why: "a host that has the memory it needs shows none (Linux kernel documentation, \"PSI: \
-          Pressure Stall Information\")",
+    why: "a host with enough memory shows none (Linux kernel documentation, \"PSI: Pressure Stall \
+          Information\")",
 };
 const SWAP: Threshold = Threshold {
     name: "swap",
     value: 1.0,
     unit: "MiB per second",
-    why: "idle pages leave now and then; what works keeps its pages",
+    why: "idle pages leave now and then; pages in use stay",
 };
 
 /// The periods of the quota in which the server's process was throttled.

@@ -33,19 +33,18 @@ const DEFAULT: &str = "default";
 pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
-    title: "What a commit promises: flush, binary log, doublewrite, full-page writes, the tables' \
-            engines, the file system; and whether there were commits",
-    rule: "Always reported, with its class; doubt if a crash may leave a damaged database (fsync \
-           off, doublewrite, full-page writes or MySQL's redo log off, a flush method without \
-           syncs, a library that ignores syncs, or {1} times as many syncs of the log as writes of \
-           all disks, SQLite without syncs or journal, tables of an engine without a log, a log, a \
-           tablespace or a table's directory on tmpfs or ramfs), if it empties tables (UNLOGGED, \
-           MEMORY, temporary tables alone, data on tmpfs or ramfs), or if the writes were not \
-           committed: almost no COMMIT with autocommit off, or with transactions open at the end, \
-           or no changed rows with these on PostgreSQL, {0} % of the transactions rolled back as a \
-           whole or to a savepoint, or a file of SQLite's that did not change. Not checked \
-           if the settings promise durable commits and no table could be looked at, or if nothing \
-           is doubted and statements attached another file (SQLite).",
+    title: "What a commit guarantees, and whether there were commits",
+    rule: "Reported with its class. Doubt if a crash may damage the database: fsync, doublewrite, \
+           full-page writes or MySQL's redo log off; a flush method without syncs; a library that \
+           ignores syncs; {1} times as many log syncs as disk writes; SQLite without syncs or \
+           journal; tables of an engine without a log; a log, tablespace or table directory on \
+           tmpfs or ramfs. Doubt if a crash empties tables: UNLOGGED, MEMORY, only temporary \
+           tables, data on tmpfs or ramfs. Doubt if writes were not committed: almost no COMMIT \
+           with autocommit off or transactions open at the end (PostgreSQL: no changed rows with \
+           these), {0} % of the transactions rolled back, as a whole or to a savepoint, or an \
+           unchanged SQLite file. Not checked if settings promise durable commits but no table \
+           could be examined, or if nothing is in doubt but statements attached another file \
+           (SQLite).",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };

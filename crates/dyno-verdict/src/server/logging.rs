@@ -10,13 +10,12 @@ use crate::view::View;
 pub(super) const LOGS: Check = Check {
     number: 37,
     name: "statement-logs",
-    title: "Logs that the server writes every statement to",
-    rule: "Doubt if settings make the server write {0} % of the statements or more, or of those \
-           that change something, into a log: the general log, the slow log (by its counter, if \
-           observed), an audit log, PostgreSQL's log_statement, log_duration, \
-           log_min_duration_statement, samples of statements and transactions, statistics and \
-           trees of its parser, planner and executor, auto_explain, pgaudit. No doubt if the \
-           server discards its log output.",
+    title: "Logs to which the server writes statements",
+    rule: "Doubt if settings make the server log {0} % of the statements, or of the changing ones: \
+           general, slow (by its counter, if observed) or audit log; on PostgreSQL log_statement, \
+           log_duration, log_min_duration_statement, samples, parser, planner and executor \
+           statistics and trees, auto_explain, pgaudit. No doubt if the server discards its log \
+           output.",
     thresholds: &[WRITTEN],
     make: logs,
 };
@@ -25,8 +24,7 @@ const WRITTEN: Threshold = Threshold {
     name: "statements written into a log",
     value: 10.0,
     unit: "percent",
-    why: "logging a statement takes a lock and some hundred bytes; below this share neither shows \
-          in the mean",
+    why: "a lock and some hundred bytes per statement; less does not show in the mean",
 };
 
 /// A setting's value, lower case.

@@ -9,10 +9,9 @@ use crate::view::View;
 pub(super) const REPLICATION: Check = Check {
     number: 40,
     name: "replication-lag",
-    title: "How far replicas are behind, and whether they fall behind further",
-    rule: "Doubt if a replica, the server itself or one of its own, was {0} s behind or more, if \
-           its lag grew by {1} s or by {2} MiB of the log or more within the measurement, or if it \
-           did not run.",
+    title: "Lag of replicas, and its growth",
+    rule: "Doubt if a replica (the server, or one of its replicas) was {0} s behind, its lag grew \
+           by {1} s or {2} MiB of log, or it did not run.",
     thresholds: &[LAG, GROWTH, LOG],
     make: replication,
 };
@@ -20,19 +19,18 @@ pub(super) const REPLICATION: Check = Check {
 pub(super) const FLOW_CONTROL: Check = Check {
     number: 40,
     name: "flow-control",
-    title: "Whether a cluster paused the node's writes so that other nodes could catch up",
-    rule: "Doubt if Galera's flow control paused the node for {0} % of the time or more, or if \
-           group replication delayed its transactions for as long, summed over all sessions.",
+    title: "Whether the cluster paused the node's writes",
+    rule: "Doubt if Galera's flow control paused the node {0} % of the time, or group replication \
+           delayed its transactions as long, summed over sessions.",
     thresholds: &[PAUSED],
     make: flow_control,
 };
 
 const PAUSED: Threshold = Threshold {
-    name: "time in which writes were paused",
+    name: "time with writes paused",
     value: 5.0,
     unit: "percent of the time",
-    why: "occasional pauses keep the nodes in step; from a twentieth of the time on, the slowest \
-          node limits the rate",
+    why: "beyond occasional pauses, the slowest node limits throughput",
 };
 
 /// Seconds per second, of the node and of all its sessions.
@@ -85,23 +83,20 @@ const LAG: Threshold = Threshold {
     name: "lag",
     value: 10.0,
     unit: "s",
-    why: "who reads from the replica reads the past; servers tell whole seconds, and a large \
-          transaction may take some of them",
+    why: "servers report whole seconds, and a large transaction may take several",
 };
 const GROWTH: Threshold = Threshold {
     name: "growth of the lag",
     value: 3.0,
     unit: "s",
-    why: "replicas that cannot follow make the source's rate one that the pair cannot keep; two \
-          readings of whole seconds may differ by one each",
+    why: "the replica cannot keep up; readings are in whole seconds",
 };
 
 const LOG: Threshold = Threshold {
-    name: "growth of the log that is not applied",
+    name: "growth of the unapplied log",
     value: 64.0,
     unit: "MiB",
-    why: "four of PostgreSQL's files of log; replicas that follow have some kilobytes to go, and \
-          one that stands still tells its source of no time",
+    why: "four WAL segments; replicas that keep up lag by kilobytes",
 };
 const MIB: f64 = 1024.0 * 1024.0;
 

@@ -10,9 +10,9 @@ use crate::view::View;
 pub(super) const REQUESTED: Check = Check {
     number: 37,
     name: "requested-settings",
-    title: "The effective configuration against the requested one",
-    rule: "Refusal if a requested setting has another value or does not exist; the run is then \
-           not begun, unless forced.",
+    title: "Effective against requested settings",
+    rule: "Refusal if a requested setting has another value or does not exist; the run does not \
+           start unless forced.",
     thresholds: &[],
     make: requested,
 };
@@ -20,11 +20,10 @@ pub(super) const REQUESTED: Check = Check {
 pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
-    title: "Settings that moved during the run",
-    rule: "Doubt if a setting moved that is no counter or position of the server's own, \
-           even if it moved back; one that moved for less than a second between two looks \
-           is not seen; or if a table has another storage engine or persistence at the end \
-           than before the load.",
+    title: "Settings that changed during the run",
+    rule: "Doubt if a setting changed, even if it changed back, except the server's counters and \
+           positions; or if a table's engine or persistence changed. A change shorter than a \
+           second may be missed.",
     thresholds: &[],
     make: moved,
 };

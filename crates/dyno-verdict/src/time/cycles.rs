@@ -12,11 +12,11 @@ use crate::view::View;
 pub(super) const CYCLES: Check = Check {
     number: 25,
     name: "whole-cycles",
-    title: "Cycles of checkpoint, compaction and vacuum within the measurement",
-    rule: "Doubt if such work went on for a part of the measurement, the rate was {0} % lower \
-           meanwhile with 99 % confidence, and one time more or less of it would move the mean by \
-           {1} % or more. Needs 10 whole seconds. Not checked if none of it fell into the \
-           measurement, or all of it did.",
+    title: "Checkpoint, compaction and vacuum cycles",
+    rule: "Doubt if a checkpoint, compaction or vacuum ran for part of the measurement, the rate \
+           was {0} % lower meanwhile with 99 % confidence, and one cycle more or less moves the \
+           mean by {1} %. Needs 10 whole seconds. Not checked if none ran, or one ran all the \
+           time.",
     thresholds: &[SLOWER, MOVED],
     make: cycles,
 };
@@ -25,13 +25,13 @@ const SLOWER: Threshold = Threshold {
     name: "rate meanwhile, lower by",
     value: 10.0,
     unit: "percent",
-    why: "as for a beginning that differs",
+    why: "as for `warm-up`",
 };
 const MOVED: Threshold = Threshold {
     name: "mean, moved by one time",
     value: 2.0,
     unit: "percent",
-    why: "as much as is allowed between repetitions",
+    why: "as much as repetitions may differ",
 };
 const SURE: f64 = 0.01;
 

@@ -19,11 +19,10 @@ use crate::view::View;
 pub(super) const MODES: Check = Check {
     number: 26,
     name: "latency-modes",
-    title: "Modes of the latency that nothing explains, and pauses of delayed acknowledgements",
-    rule: "Doubt if {0} % to {1} % of the events, or of one operation, are a mode of their own, \
-           {2} times and {3} ms slower than the rest, and neither as many events write or miss the \
-           cache as are slow; or if {0} % or more of them pause for the 40 ms by which Linux \
-           delays an acknowledgement. Needs 500 events.",
+    title: "Unexplained latency modes and delayed acknowledgements",
+    rule: "Doubt if {0} % to {1} % of the events, or of one operation, form a mode {2} times and \
+           {3} ms slower than the rest, unless as many write or miss the cache; or if {0} % pause \
+           for the 40 ms of Linux's delayed acknowledgements. Needs 500 events.",
     thresholds: &[LEAST, MOST, FACTOR, APART],
     make,
 };
@@ -38,19 +37,19 @@ const MOST: Threshold = Threshold {
     name: "slow events, most",
     value: 90.0,
     unit: "percent",
-    why: "the few that are faster than all others found nothing to do",
+    why: "the few faster ones found nothing to do",
 };
 const FACTOR: Threshold = Threshold {
     name: "slow mode over the fast one",
     value: 3.0,
     unit: "ratio",
-    why: "one wait or two for the same log, or for the same CPU, differ by two",
+    why: "one wait or two differ by a factor of two",
 };
 const APART: Threshold = Threshold {
     name: "slow mode above the fast one",
     value: 5.0,
     unit: "ms",
-    why: "a scheduler's time slice: on a host without an idle CPU one more makes a mode",
+    why: "one scheduler time slice makes a mode on a busy host",
 };
 const EVENTS_MIN: u64 = 500;
 

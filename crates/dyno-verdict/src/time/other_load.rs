@@ -9,9 +9,9 @@ use crate::{machine, text};
 pub(super) const OTHER_LOAD: Check = Check {
     number: 28,
     name: "other-load",
-    title: "Something else that worked on the host for a part of the measurement",
-    rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
-           row, or in {1} and a tenth of all. In {2} % of all it is `other-processes` that tells.",
+    title: "Other processes busy for part of the measurement",
+    rule: "Doubt if other processes used {0} % of the host's CPUs in {1} samples in a row, or in \
+           {1} and a tenth of all. From {2} % of all samples on, `other-processes` reports it.",
     thresholds: &[LOADED, SAMPLES, ALL],
     make: other_load,
 };
@@ -20,19 +20,19 @@ const LOADED: Threshold = Threshold {
     name: "CPU of other processes",
     value: 25.0,
     unit: "percent of the host",
-    why: "half a core of two: the second that holds it shows in the rate",
+    why: "half a core of two; the rate shows it",
 };
 const SAMPLES: Threshold = Threshold {
     name: "samples in a row",
     value: 3.0,
     unit: "count",
-    why: "a single one is a timer's job: a log rotated, a cache tidied",
+    why: "a single one is a timer job, such as log rotation",
 };
 const ALL: Threshold = Threshold {
-    name: "samples that are all the time",
+    name: "samples that count as permanent load",
     value: 80.0,
     unit: "percent of all",
-    why: "what comes and goes within seconds is there all the time",
+    why: "load that comes and goes within seconds is permanent",
 };
 
 /// What other processes took, sample by sample.

@@ -14,16 +14,14 @@ use crate::view::View;
 pub(super) const STALLS: Check = Check {
     number: 26,
     name: "stalls",
-    title: "Seconds in which next to nothing ended, their period, and what the server did then",
-    rule: "A second is stalled at {0} % of the level or less; the level is the median of the \
-           seconds above {0} % of the rate at which the median event ended. Doubt if stalls are \
-           {1} % of the time or more, last {2} s or longer in a row, or recur with a period; \
-           needs {3} whole seconds and a level of {4} events per second. A lower level of as much \
-           to the end of the run is none. Silences that the generator saw to the millisecond, of \
-           {5} s or longer while {6} events were missed, are \
-           stalls whatever seconds they lie in: doubt if {7} of {8} s or longer are {1} % of the \
-           time, if all are {9} %, or if they recur. Shorter ones, of {10} s or longer, are \
-           stalls where all are {11} % of the time.",
+    title: "Seconds in which almost nothing ended",
+    rule: "A second is stalled at {0} % of the level or less. The level is the median of the \
+           seconds above {0} % of the rate at which the median event ended. Doubt if stalls take \
+           {1} % of the time, last {2} s in a row, or recur with a period. A level that stays so \
+           low to the end is no stall. Silences of at least {5} s with {6} events missed are \
+           stalls, too: doubt if {7} of at least {8} s take {1} % of the time, if all take {9} %, \
+           or if they recur. Shorter ones, from {10} s on, are stalls if they take {11} % of the \
+           time. Needs {3} whole seconds and {4} events per second.",
     thresholds: &[
         SHARE,
         TIME,
@@ -48,13 +46,13 @@ const SHARE: Threshold = Threshold {
     name: "rate of a stalled second",
     value: STALL_SHARE * 100.0,
     unit: "percent of the level",
-    why: "a checkpoint slows a server down, a stall stops it",
+    why: "a checkpoint slows a server, a stall stops it",
 };
 const TIME: Threshold = Threshold {
     name: "stalled time",
     value: 0.5,
     unit: "percent",
-    why: "the median does not show it, and the 99th percentile not yet",
+    why: "the median does not show it, nor does p99",
 };
 const LONG_S: Threshold = Threshold {
     name: "longest stall",
@@ -66,50 +64,50 @@ const BINS: Threshold = Threshold {
     name: "whole seconds",
     value: SECONDS_MIN as f64,
     unit: "count",
-    why: "fewer have no level to speak of",
+    why: "fewer give no level",
 };
 const EVENTS: Threshold = Threshold {
     name: "level",
     value: LEVEL_MIN_PER_S,
     unit: "per second",
-    why: "chance alone empties a second of twenty Poisson arrivals once in a hundred million",
+    why: "chance empties a second of twenty Poisson arrivals once in a hundred million",
 };
 
 const SHORT: Threshold = Threshold {
     name: "shortest silence",
     value: SILENCE_MIN_S,
     unit: "s",
-    why: "a disk's flush and a scheduler take as long now and then",
+    why: "disk flushes and schedulers sometimes take as long",
 };
 const MISSED: Threshold = Threshold {
     name: "events missed in a silence",
     value: SILENCE_EVENTS_MIN,
     unit: "count",
-    why: "where events are rare, each may take as long",
+    why: "rare events may take as long",
 };
 const MANY: Threshold = Threshold {
     name: "silences",
     value: 3.0,
     unit: "count",
-    why: "one or two may be somebody else's work on the disk",
+    why: "one or two may come from other work on the disk",
 };
 const SILENCE: Threshold = Threshold {
     name: "long silence",
     value: 0.5,
     unit: "s",
-    why: "users notice, and the 99.9th percentile of a minute does not show a single one",
+    why: "users notice; p99.9 of a minute does not show one",
 };
 const SHORTER: Threshold = Threshold {
     name: "short silence",
     value: SHORT_MIN_S,
     unit: "s",
-    why: "shorter ones are time slices of a busy host's scheduler",
+    why: "shorter ones are scheduler time slices",
 };
 const SHORTER_SHARE: Threshold = Threshold {
     name: "time in short silences",
     value: SHORT_SHARE * 100.0,
     unit: "percent",
-    why: "each may be a disk's or a scheduler's; so many are a server that works in bursts",
+    why: "the server then works in bursts",
 };
 const MUCH: Threshold = Threshold {
     name: "time in silences",

@@ -22,12 +22,11 @@ pub(super) const WARM_UP: Check = Check {
     number: 23,
     name: "warm-up",
     title: "Whether the warm-up was long enough",
-    rule: "Doubt if sessions still started within the measurement, or if the rate of its first \
-           3, 6, 12, … seconds, up to a fifth of it, differs from the rest by {0} % or more with \
-           {1} % confidence, whatever the rate's autocorrelation, or if it steps within that \
-           fifth by {3} % or more. If the rate steps later on, only the part before the step \
-           is examined. Not checked if `steady-state` reports a drift that continues after \
-           that fifth. Needs {2} whole seconds; stalled seconds do not count.",
+    rule: "Doubt if sessions still started during the measurement; if its first 3, 6, 12, … \
+           seconds, up to a fifth of it, differ from the rest by at least {0} % with {1} % \
+           confidence, autocorrelation included; or if the rate steps within that fifth by {3} %. \
+           After a later step, only the part before it is examined. Not checked if `steady-state` \
+           reports a drift beyond that fifth. Needs {2} whole seconds without stalls.",
     thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
 };
@@ -35,22 +34,19 @@ pub(super) const WARM_UP: Check = Check {
 pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
-    title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift, from the first second to the last, is \
-           within {9} % either way; one of 20 runs with such a drift passes. Doubt if the drift \
-           is {1} % or more and its 99 % interval excludes 0, or if it is {0} % or more with a \
-           Kendall's tau of {5}, whether it is even, mostly at first or mostly towards the end, \
-           unless `warm-up` reports it; if the level steps by {0} % or more at some second, with \
-           {8} % confidence, unless `warm-up` reports it; if the level changes several times or \
-           swings slowly by {0} % or more; if recurring dips, or low spells of 3 s or more \
-           together, a third or more below the level, cost {7} % of the throughput or more; or \
-           if the latency of an open loop that is not overloaded drifts by {2} %. Drifts and \
-           steps are computed on the logarithm of the rate, with values below 5 % of the level \
-           raised to 5 %. Not checked if none of this is found in a run that was stalled for \
-           {6} % of the time (see `stalls`). In all other cases not checked; the finding then \
-           gives the length that would be enough. Needs {3} whole seconds, or {10} intervals of \
-           5 s or longer; 30 for dips, {4} for several changes, 600 for swings. Also doubt if an \
-           imported log itself says that its load or rate was not steady.",
+    title: "Trends and level changes of throughput and open-loop latency",
+    rule: "Pass if the 90 % interval of the drift from first to last second is within {9} % either \
+           way; one of 20 runs with such a drift passes. Doubt, unless `warm-up` reports it, if \
+           the drift (even, early or late) is at least {1} % and its 99 % interval excludes 0, or \
+           at least {0} % with a Kendall's tau of {5}, or if the level steps by at least {0} % \
+           with {8} % confidence. Doubt if the level changes several times or swings slowly by {0} \
+           %; if recurring dips, or low spells (3 s in all, a third below the level), cost {7} % \
+           of the throughput; if an open loop's latency drifts by {2} % without overload; or if an \
+           imported log reports an unsteady load or rate. Drifts and steps use the logarithm of \
+           the rate, with 5 % of the level as the smallest value. Not checked in all other cases, \
+           and if stalls took {6} % of the time; the finding gives a sufficient length. Needs {3} \
+           whole seconds, or {10} intervals of 5 s or longer; 30 for dips, {4} for several \
+           changes, 600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -71,81 +67,74 @@ const EARLY: Threshold = Threshold {
     name: "difference of the beginning",
     value: 10.0,
     unit: "percent",
-    why: "a fifth of the measurement that is off by a tenth moves the mean by 2 %, as much as is \
-          allowed between repetitions",
+    why: "a fifth that is off by a tenth moves the mean by 2 %",
 };
 const SURE: Threshold = Threshold {
     name: "confidence in the difference",
     value: 99.0,
     unit: "percent",
-    why: "one or two wrong doubts in a hundred runs, however many beginnings are tried",
+    why: "one or two wrong doubts in a hundred runs",
 };
 const BINS: Threshold = Threshold {
     name: "whole seconds",
     value: 10.0,
     unit: "count",
-    why: "fewer have neither a trend nor a beginning",
+    why: "fewer show neither a trend nor a beginning",
 };
 const LONG_BINS: Threshold = Threshold {
     name: "intervals of 5 s or longer",
     value: 6.0,
     unit: "count",
-    why: "means over that many seconds are smooth; with fewer means, a step does not leave three \
-          on each side",
+    why: "a step needs three means on each side",
 };
 const LONG_S: f64 = 5.0;
 const DRIFT: Threshold = Threshold {
-    name: "drift or change of level of the rate",
+    name: "drift or level change of the rate",
     value: 20.0,
     unit: "percent",
-    why: "checkpoints and flushing move the rate of a healthy server by a tenth within half a \
-          minute",
+    why: "checkpoints and flushing move a healthy server's rate by a tenth",
 };
 const EXCLUDED: Threshold = Threshold {
-    name: "drift that is excluded",
+    name: "excluded drift",
     value: 30.0,
     unit: "percent",
-    why: "of one below it the halves of the run differ by less than 15 %, which the interval of \
-          the mean holds; to exclude less takes minutes on a host that is not quiet",
+    why: "the halves of the run then differ by less than 15 %, within the mean's interval",
 };
 const SMALL_DRIFT: Threshold = Threshold {
-    name: "drift that is surely one",
+    name: "certain drift",
     value: 10.0,
     unit: "percent",
-    why: "the first half of the run differs by half of it from the second, as much as is looked \
-          for in comparisons",
+    why: "the halves of the run differ by half of it",
 };
 const LATENCY_DRIFT: Threshold = Threshold {
     name: "drift of the latency",
     value: 50.0,
     unit: "percent",
-    why: "latency swings more than throughput, for a queue multiplies small changes",
+    why: "queues amplify small changes",
 };
 const CHANGE_BINS: Threshold = Threshold {
-    name: "whole seconds for several changes of level",
+    name: "whole seconds for several level changes",
     value: 60.0,
     unit: "count",
-    why: "of fewer, parts of five seconds that are exchanged find a step in one of four runs and \
-          one where there is none in one of ten",
+    why: "with fewer, permuting blocks finds a step in only one run of four",
 };
 const STILL: Threshold = Threshold {
     name: "stalled time",
     value: 20.0,
     unit: "percent of the time",
-    why: "as much of the mean is missing then as a drift may move it by",
+    why: "the mean lacks as much as a drift may move it by",
 };
 const DIPPED: Threshold = Threshold {
-    name: "lost in dips that recur or in spells",
+    name: "lost in recurring dips or low spells",
     value: 5.0,
     unit: "percent of the throughput",
-    why: "whoever compares must know whether the run holds as many of them as the other",
+    why: "compared runs must contain equally many",
 };
 const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",
     value: 0.8,
     unit: "ratio",
-    why: "nine of ten pairs of seconds follow the drift; without a drift, a dozen seconds reach \
-          this in one of a thousand runs",
+    why: "without a drift, a dozen seconds reach it in one of a thousand runs",
 };
 
 fn warm_up(view: &View) -> Made {

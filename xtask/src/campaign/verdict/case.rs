@@ -89,6 +89,8 @@ pub enum Act {
     Pinned(usize),
     /// Another process writes to the server's disk from this second on, past the cache.
     Writes(f64),
+    /// Another process does so from before the run on.
+    WritesThroughout,
     /// The administrator makes a backup at this second, as the server's own tool does.
     Backup(f64),
     /// Another load runs on the same database, begun before: as after `dyno run`.

@@ -25,7 +25,7 @@ const fn restored(kind: Kind) -> Case {
     let case = Case::new(On::Server(kind), RUN, RUN);
     case.prepared("oltp_read_write --table-size 10000")
         .restored()
-        .while_(Act::Writes(0.0))
+        .while_(Act::WritesThroughout)
 }
 
 /// Work that a server's counters easily miss.

@@ -60,8 +60,9 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     }
     say(&format!(
         "{} of {} bad runs caught by the right finding alone, {} of {} good ones without a false \
-         one ({} of them made again: longer, as was advised, or because the host took CPUs)",
-        tally.caught, tally.bad, tally.clean, tally.good, tally.again
+         one ({} of them made again: longer, as was advised, or because the host took CPUs; {} \
+         still too uneven on this host to be known well)",
+        tally.caught, tally.bad, tally.clean, tally.good, tally.again, tally.uneven
     ));
     if !campaign.over() {
         pairs::run(campaign, PAIRS)?;
@@ -84,6 +85,7 @@ struct Tally {
     good: u64,
     clean: u64,
     again: u64,
+    uneven: u64,
 }
 
 /// A good run follows the advice to be longer, and is made anew where the host did not give it the
@@ -125,14 +127,19 @@ fn one(
         false => good_run(bed, number, case, &folder)?,
     };
     tally.again += u64::from(!again.is_empty());
-    let right = u64::from(done.failures.is_empty());
+    // That a rate varies is no fault of the run's, and the doubt says no more.
+    let uneven = !case.is_bad() && done.too_uneven && !done.failures.is_empty();
+    tally.uneven += u64::from(uneven);
+    let failures = if uneven { &[][..] } else { &done.failures };
+    let right = u64::from(failures.is_empty());
     match case.is_bad() {
         true => (tally.bad, tally.caught) = (tally.bad + 1, tally.caught + right),
         false => (tally.good, tally.clean) = (tally.good + 1, tally.clean + right),
     }
     let what = format!("{}: {}", bed.name(), case.what);
-    let outcome = match right {
-        1 => "ok",
+    let outcome = match (right, uneven) {
+        (1, false) => "ok",
+        (1, true) => "uneven",
         _ => "FAILED",
     };
     let found = format!("{}{again}", done.found);
@@ -151,7 +158,7 @@ fn one(
         folder: &folder,
         faults: u64::from(case.is_bad()),
         inputs: 0,
-        failures: &done.failures,
+        failures,
     });
     Ok(())
 }

@@ -26,6 +26,9 @@ const BY_THE_HOST: [&str; 3] = [
 /// What the first statement of an act waits for after the first second was told.
 const FIRST: Duration = Duration::from_millis(200);
 
+/// Until a disk that is written to has its steady speed.
+const SETTLED: Duration = Duration::from_secs(10);
+
 /// How a run was judged, and what is wrong with that.
 pub struct Done {
     /// The findings against it, in a line.
@@ -34,8 +37,10 @@ pub struct Done {
     pub failures: Vec<String>,
     /// The length that Dyno advises, in seconds, if that is all it has against the run.
     pub advised_s: Option<f64>,
-    /// The host did not give the run the same CPUs all the time, which is told.
+    /// The host did not give the run the same CPUs all the time, and Dyno says so.
     pub by_the_host: bool,
+    /// All that Dyno has against the run is that its rate varied too much to be known well.
+    pub too_uneven: bool,
 }
 
 /// Makes a run, for so many seconds where they are given, and looks at its verdict.
@@ -143,6 +148,11 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
     let mut load = match case.act {
         Act::Pinned(count) => burners(count, Some("0"))?,
         Act::OtherLoad(line) => vec![other_load(bed, line)?],
+        Act::WritesThroughout => {
+            let writer = tools::writer(bed.folder())?;
+            thread::sleep(SETTLED);
+            vec![writer]
+        }
         _ => Vec::new(),
     };
     bed.relay.iter().for_each(|relay| relay.open(true));
@@ -165,7 +175,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
 
 fn act(bed: &mut Bed, act: Act, running: &mut Running, load: &mut Vec<Child>) -> Result<()> {
     match act {
-        Act::None | Act::Pinned(_) | Act::OtherLoad(_) => {}
+        Act::None | Act::Pinned(_) | Act::OtherLoad(_) | Act::WritesThroughout => {}
         Act::ServerStops(stops) => {
             let server = bed.server.as_ref().context("no server")?;
             each(stops, running, |stop| match stop {
@@ -306,9 +316,11 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         (true, false) => "nothing".to_owned(),
         (true, true) => last.to_owned(),
     };
-    let advised_s = match &against[..] {
-        [finding] if finding["check"] == "length" => number(finding, "length that would do"),
-        _ => None,
+    let (too_uneven, advised_s) = match &against[..] {
+        [finding] if finding["check"] == "length" => {
+            (true, number(finding, "length that would do"))
+        }
+        _ => (false, None),
     };
     let told = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
     let by_the_host = failures.iter().any(told);
@@ -317,6 +329,7 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         failures,
         advised_s,
         by_the_host,
+        too_uneven,
     }
 }
 

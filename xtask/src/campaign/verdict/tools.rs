@@ -1,8 +1,11 @@
 //! Programs that work on a server or its disk: dump, restore and write.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -43,9 +46,25 @@ pub fn backup(bed: &Bed) -> Result<()> {
             command.args(["--max-rate=16M", "--pgdata=-"]);
             command
         }
-        _ => dump(server)?,
+        _ => return slowly(&mut dump(server)?),
     };
     succeed(command.stdout(Stdio::null()))
+}
+
+/// Takes the output of a command at 16 MB/s, as over a network.
+fn slowly(command: &mut Command) -> Result<()> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut output = child.stdout.take().context("a dump has no output")?;
+    let mut chunk = vec![0; 800_000];
+    while output.read_exact(&mut chunk).is_ok() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    std::io::copy(&mut output, &mut std::io::sink())?;
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{command:?}: {status}");
+    }
+    Ok(())
 }
 
 /// A process that writes and syncs the same file again and again.

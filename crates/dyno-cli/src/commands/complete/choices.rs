@@ -77,12 +77,14 @@ fn listed(current: &str, others: &[&str]) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::commands::catalogue;
 
     #[test]
     fn help_names_every_choice_of_an_option() {
-        for opt in catalogue::all().flat_map(|command| command.options) {
+        for opt in catalogue::COMMANDS
+            .iter()
+            .flat_map(|command| command.options())
+        {
             let missing = opt.choices.iter().find(|word| !opt.help.contains(*word));
             assert_eq!(missing, None, "the help of --{}", opt.name);
         }

@@ -6,7 +6,7 @@ use dyno_host::Edition;
 
 use super::script::Declared;
 use super::{Answer, choices, recorded};
-use crate::commands::catalogue::{self, Command, Words};
+use crate::commands::catalogue::{self, COMMANDS, Words};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
@@ -16,20 +16,24 @@ pub fn after(before: &[String], current: &str) -> Answer {
     let Some((name, args)) = before.split_first() else {
         return first(current);
     };
-    let command = match catalogue::find(name) {
-        Some(command) => command,
+    let (words, grammar, options) = match catalogue::find(name) {
+        Some(command) => (command.words, command.grammar(), command.options()),
         None if name.starts_with('-') => return Answer::default(),
         // A script may have commands of its own.
-        None => Command {
-            name: "",
-            arguments: "",
-            about: "",
-            words: Words::Workload,
-            options: RUN.to_vec(),
-            grammar: Grammar::Dyno,
-        },
+        None => (Words::Workload, Grammar::Dyno, RUN.to_vec()),
     };
-    Line::new(command, args).complete(current)
+    let read = |args| parse(args, &options, Script::Unknown, grammar);
+    // The last option may still be without its value.
+    let parsed = read(args).or_else(|_| read(&args[..args.len().saturating_sub(1)]));
+    let parsed = parsed.unwrap_or_default();
+    Line {
+        words,
+        grammar,
+        options,
+        args,
+        parsed,
+    }
+    .complete(current)
 }
 
 /// The commands.
@@ -37,7 +41,7 @@ fn first(current: &str) -> Answer {
     if current.starts_with('-') {
         return Answer::of(["--help", "--version"]);
     }
-    let commands = catalogue::all();
+    let commands = COMMANDS.iter();
     Answer {
         candidates: commands
             .map(|command| (command.name.to_owned(), command.about.to_owned()))
@@ -48,23 +52,14 @@ fn first(current: &str) -> Answer {
 
 /// A command line up to the word that is typed.
 struct Line<'a> {
-    command: Command,
+    words: Words,
+    grammar: Grammar,
+    options: Vec<Opt>,
     args: &'a [String],
     parsed: Parsed,
 }
 
-impl<'a> Line<'a> {
-    fn new(command: Command, args: &'a [String]) -> Self {
-        let read = |args| parse(args, &command.options, Script::Unknown, command.grammar);
-        // The last option may still be without its value.
-        let parsed = read(args).or_else(|_| read(&args[..args.len().saturating_sub(1)]));
-        Self {
-            command,
-            args,
-            parsed: parsed.unwrap_or_default(),
-        }
-    }
-
+impl Line<'_> {
     fn complete(&self, current: &str) -> Answer {
         if current.starts_with("--")
             && let Some((option, value)) = current.split_once('=')
@@ -72,7 +67,7 @@ impl<'a> Line<'a> {
             let values = self.values(option, value, true).unwrap_or_default();
             return values.behind(&format!("{option}="));
         }
-        let waiting = match self.command.grammar {
+        let waiting = match self.grammar {
             // As the parser does: what begins with two dashes is no value.
             Grammar::Dyno if !current.starts_with("--") => self.args.last(),
             _ => None,
@@ -91,7 +86,7 @@ impl<'a> Line<'a> {
     /// The values of an option as typed; `None` where the next word is none.
     fn values(&self, typed: &str, current: &str, equals: bool) -> Option<Answer> {
         let name = typed.trim_start_matches('-');
-        match find_own(&self.command.options, name) {
+        match find_own(&self.options, name) {
             Some(opt) => {
                 let leads = opt.leads && self.parsed.words.is_empty();
                 let takes = opt.value.is_some() && (equals || leads || !opt.bare);
@@ -103,9 +98,9 @@ impl<'a> Line<'a> {
     }
 
     fn options(&self) -> Answer {
-        let equals = self.command.grammar == Grammar::Sysbench;
+        let equals = self.grammar == Grammar::Sysbench;
         let given = |opt: &Opt| self.parsed.has(opt.name) && !opt.repeats;
-        let shown = self.command.options.iter();
+        let shown = self.options.iter();
         let shown = shown.filter(|opt| !opt.help.is_empty() && !given(opt));
         let own = shown.map(|opt| {
             let end = match equals && opt.value.is_some() && !opt.bare {
@@ -115,7 +110,7 @@ impl<'a> Line<'a> {
             (format!("--{}{end}", opt.name), opt.help.to_owned())
         });
         let mut candidates: Vec<(String, String)> = own.collect();
-        if candidates.is_empty() && self.command.words == Words::Topic {
+        if candidates.is_empty() && self.words == Words::Topic {
             candidates.push(("--format".to_owned(), String::new()));
         }
         if let Some(workload) = self.workload() {
@@ -133,7 +128,7 @@ impl<'a> Line<'a> {
 
     /// The workload that is named, loaded.
     fn workload(&self) -> Option<Declared> {
-        let edition = match self.command.words {
+        let edition = match self.words {
             Words::Workload => Edition::Dyno,
             Words::Sysbench => Edition::Sysbench,
             _ => return None,
@@ -143,7 +138,7 @@ impl<'a> Line<'a> {
 
     fn words(&self, current: &str) -> Answer {
         let there = self.parsed.words.len();
-        match (self.command.words, there) {
+        match (self.words, there) {
             (Words::Nothing, _) => Answer::default(),
             (Words::Workload | Words::Sysbench, 0) => workloads(),
             (Words::Sysbench, 1) => self.commands(),
@@ -165,6 +160,7 @@ impl<'a> Line<'a> {
             (Words::Bus, 0) => Answer::of(["keys"]),
             (Words::Bus, 1) => Answer::of_files(),
             (Words::Topic, 0) => topics(current),
+            (Words::Command, 0) => first(current),
             (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),
             _ => Answer::default(),
         }

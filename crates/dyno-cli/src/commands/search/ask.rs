@@ -82,7 +82,7 @@ impl Ask {
         let known = known();
         let (promise, rest) = without_promise(args, &known)?;
         let mut parsed = parse(&rest, &known, Script::Unknown, Grammar::Dyno)?;
-        if parsed.has("help") {
+        if parsed.has("help") || parsed.has("help-all") {
             return Ok(None);
         }
         let workload = parsed.words.first().ok_or_else(|| {

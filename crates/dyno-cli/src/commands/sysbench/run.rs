@@ -1,4 +1,7 @@
 //! sysbench's `run`: the load, and the text around it.
+//!
+//! The order differs from that of `dyno run` (`crates/dyno-run/src/measure.rs`): the report and
+//! `done()` come before the verdict, and the run goes on if it cannot be recorded.
 
 use std::path::PathBuf;
 

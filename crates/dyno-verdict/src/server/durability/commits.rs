@@ -10,8 +10,7 @@ pub(super) const ROLLED_BACK: Threshold = Threshold {
     name: "rolled back",
     value: 50.0,
     unit: "percent of the transactions",
-    why: "workloads roll back a few in a hundred by design; of one that rolls back half of what \
-          it does nobody wants to know how fast the rest is",
+    why: "workloads roll back a few percent by design",
 };
 /// Fewer commits than this part of the transactions that write are those of something else.
 const COMMITS_MIN: f64 = 0.01;

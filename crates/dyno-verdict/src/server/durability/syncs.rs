@@ -9,8 +9,7 @@ pub(super) const WITHOUT_WRITES: Threshold = Threshold {
     name: "syncs of the log",
     value: 2.0,
     unit: "times the writes of all disks",
-    why: "each sync of the log waits for a write that a disk counts; a server syncs its log \
-          sequentially, so one write never serves two syncs",
+    why: "each log sync waits for a separate disk write",
 };
 /// Fewer syncs per second than this are too few to compare.
 const SYNCS_MIN: f64 = 20.0;

@@ -1,0 +1,63 @@
+//! Which runs a table leaves out, so that one run does not cost the whole table.
+
+use std::collections::BTreeMap;
+
+use dyno_results::{RunLine, RunStage};
+use dyno_verdict::Layout;
+
+use crate::console;
+
+/// Leaves out runs without a figure: those in which no event ended.
+pub fn leave_out_empty(lines: &mut Vec<RunLine>) {
+    let is_empty = |line: &RunLine| match line.events_per_s {
+        Some(rate) => rate <= 0.0,
+        None => line.stage != RunStage::Imported,
+    };
+    let ids = lines
+        .iter()
+        .filter(|line| is_empty(line))
+        .map(|line| line.id);
+    report(&ids.collect::<Vec<_>>(), "no event ended");
+    lines.retain(|line| !is_empty(line));
+}
+
+/// Leaves out open loops among closed ones, or closed among open, whichever are fewer: they are
+/// not compared. Ratios are along the columns, or along the rows where there are none.
+pub fn leave_out_other_loops(layout: &mut Layout, lines: &[RunLine]) {
+    let by_row = layout.columns.is_some();
+    let is_open = |run: &usize| {
+        lines
+            .get(*run)
+            .is_some_and(|line| line.offered_per_s.is_some())
+    };
+    let mut counts: BTreeMap<usize, [usize; 2]> = BTreeMap::new();
+    let side = |row: usize| if by_row { row } else { 0 };
+    for ((row, _), runs) in &layout.places {
+        let counts = counts.entry(side(*row)).or_default();
+        let open = runs.iter().filter(|run| is_open(run)).count();
+        *counts = [counts[0] + runs.len() - open, counts[1] + open];
+    }
+    let (mut open, mut closed) = (Vec::new(), Vec::new());
+    for ((row, _), runs) in &mut layout.places {
+        let [of_closed, of_open] = counts.get(&side(*row)).copied().unwrap_or_default();
+        if of_closed == 0 || of_open == 0 {
+            continue;
+        }
+        let keeps_open = of_open > of_closed;
+        let left_out = if keeps_open { &mut closed } else { &mut open };
+        let ids = runs.iter().filter(|run| is_open(run) != keeps_open);
+        left_out.extend(ids.filter_map(|run| Some(lines.get(*run)?.id)));
+        runs.retain(|run| is_open(run) == keeps_open);
+    }
+    layout.places.retain(|_, runs| !runs.is_empty());
+    report(&open, "an open loop is not compared with closed ones");
+    report(&closed, "a closed loop is not compared with open ones");
+}
+
+fn report(ids: &[i64], why: &str) {
+    let names: Vec<String> = ids.iter().map(i64::to_string).collect();
+    let runs = if ids.len() == 1 { "run" } else { "runs" };
+    if !names.is_empty() {
+        console::note(&format!("left out: {runs} {}: {why}", names.join(", ")));
+    }
+}
