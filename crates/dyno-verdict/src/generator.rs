@@ -12,6 +12,8 @@ mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;
 
 use dyno_core::finding::{Cause, Outcome};

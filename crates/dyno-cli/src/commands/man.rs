@@ -31,7 +31,8 @@ the run failed, or a check found a mismatch
 the command line is wrong
 .TP
 \fB3\fR
-the verdict is refused, and \fB\-\-gate\fR was given, or the run did not start because it would be refused
+the verdict is refused and \fB\-\-gate\fR was given,
+or the run did not begin because it would be refused
 .TP
 \fB4\fR
 a limit of \fB\-\-fail\-if\fR is broken, or could not be checked

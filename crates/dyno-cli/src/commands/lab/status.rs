@@ -6,7 +6,7 @@ use anyhow::Result;
 use dyno_core::finding::Verdict;
 use dyno_core::units::human_seconds;
 use dyno_report::terminal::{Look, TrialLine, Trials, trials};
-use dyno_results::{Results, StoredExperiment, TrialRow, TrialState, Tried};
+use dyno_results::{Results, Step, StoredExperiment, TrialRow, TrialState, Tried};
 use serde_json::{Value, json};
 
 use super::progress;
@@ -241,7 +241,7 @@ impl Status<'_> {
                 "runs": runs,
                 "why": why,
                 "attempts": known.map_or(0, |state| state.attempts),
-                "done_before": known.map(|state| state.done_before.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                "done_before": known.map(|state| steps(&state.done_before)),
             })
         });
         json!({
@@ -255,4 +255,8 @@ impl Status<'_> {
             "trials": rows.collect::<Vec<_>>(),
         })
     }
+}
+
+fn steps(steps: &[Step]) -> Vec<String> {
+    steps.iter().map(Step::to_string).collect()
 }
