@@ -60,9 +60,10 @@ pub fn missing() -> Vec<&'static str> {
         (program("perf"), "linux-perf"),
         // Fetches what links the release.
         (has_pip(), "python3-pip"),
-        // Read the release's manual, pack its archive.
+        // Read the release's manual, pack its archive and a package.
         (program("groff"), "groff-base"),
         (program("xz"), "xz-utils"),
+        (program("rpmbuild"), "rpm"),
     ];
     let absent = needed.into_iter().filter(|(there, _)| !there);
     absent.map(|(_, package)| package).collect()

@@ -1,5 +1,5 @@
-//! A load generator as its coordinator sees it: a state machine without I/O. Messages, instants and
-//! what the load does go in; messages and commands to the load come out. All instants are of the
+//! The agent of a run with several load generators: a state machine without I/O. Messages, times
+//! and the load's reports go in; messages and commands to the load come out. All times are on the
 //! agent's own monotonic clock.
 
 mod queue;
@@ -21,11 +21,11 @@ pub use queue::{Kept, QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX};
 pub(crate) use types::sha256;
 pub use types::{Action, AgentConfig, Command, Exit};
 
-/// An agent presents itself again after so long without an answer.
+/// Interval between hellos until the coordinator answers.
 const HELLO_NS: Nanos = 500_000_000;
-/// An agent tells that it lives so often.
+/// Interval between an agent's signs of life.
 pub const PULSE_NS: Nanos = 1_000_000_000;
-/// An agent whose load has ended tries for so long to have all of its records kept.
+/// After its load has ended, an agent tries this long to have all its records stored by the bus.
 pub const LINGER_NS: Nanos = 60_000_000_000;
 
 /// A load generator.
@@ -35,11 +35,11 @@ pub struct Agent {
     stage: Stage,
     serial: u64,
     attempt: u32,
-    /// When the load begins, or began.
+    /// When the load begins or began.
     start: Nanos,
     orphan_ns: Nanos,
     heard_at: Nanos,
-    /// Whoever started it has let it go.
+    /// Whether the process that started it has let it go.
     launcher_gone: bool,
     ticked_at: Nanos,
     hello_at: Nanos,
@@ -47,14 +47,14 @@ pub struct Agent {
     made: u64,
     total: Interval,
     queue: Queue,
-    /// How the load ends, once it was told to.
+    /// How the load ends, after the order to stop.
     ending: Option<End>,
     late_ns: Option<i64>,
     why: String,
-    /// Why the coordinator had it stop before its time.
+    /// Why the coordinator stopped it early.
     called_off: Option<String>,
     ceiling: Option<Ceiling>,
-    /// What the load came to.
+    /// The packed outcome of the load.
     outcome: Vec<String>,
     /// The host's civil time at instant 0 of its monotonic clock, in nanoseconds since 1970.
     unix_origin_ns: i128,
@@ -63,7 +63,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Begins to present itself. `unix_ns` is the host's civil time now.
+    /// Starts sending hellos. `unix_ns` is the host's civil time now.
     pub fn new(config: AgentConfig, now: Nanos, unix_ns: u64) -> Self {
         Self {
             orphan_ns: config.join_ns,
@@ -92,37 +92,37 @@ impl Agent {
         }
     }
 
-    /// What is to be done next.
+    /// The next thing to do.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// How far it is.
+    /// Its stage.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Whether it has nothing to do any more.
+    /// Whether it has exited.
     pub fn has_exited(&self) -> bool {
         self.exited
     }
 
-    /// Why the coordinator ended the run before its time, if it did.
+    /// Why the coordinator ended the run early, if it did.
     pub fn called_off(&self) -> Option<&str> {
         self.called_off.as_deref()
     }
 
-    /// Why its own load failed or ended before its time; empty where it did not.
+    /// Why its own load failed or ended early; empty if it did not.
     pub fn why(&self) -> &str {
         &self.why
     }
 
-    /// How many messages with records the bus has not confirmed.
+    /// Number of record messages that the bus has not confirmed.
     pub fn unconfirmed(&self) -> usize {
         self.queue.len()
     }
 
-    /// Takes a message. One for another process of this name is passed over.
+    /// Handles a message. A message for another process with this name is ignored.
     pub fn receive(&mut self, message: Message, now: Nanos) {
         let own = message.run == self.config.run
             && message.agent == self.config.name
@@ -145,7 +145,7 @@ impl Agent {
                 self.heard_at = now;
                 self.follow(*order, now);
             }
-            // What agents say.
+            // Only agents send these.
             Body::Hello(_)
             | Body::Pulse(_)
             | Body::Echo(_)
@@ -163,7 +163,7 @@ impl Agent {
         if !known {
             self.obey(order.task, now);
         }
-        // Repeated orders too are answered: the first answer may be lost.
+        // Answer repeated orders too: the first answer may be lost.
         if !self.exited {
             self.pulse(now);
         }
@@ -188,7 +188,7 @@ impl Agent {
             }
             (Task::Arm { attempt, start }, Stage::Ready | Stage::Armed) => {
                 self.disarm();
-                // One that has passed cannot be kept; the coordinator sees that it is not armed.
+                // A start in the past is ignored; the coordinator sees that the agent is not armed.
                 if start > now {
                     self.stage = Stage::Armed;
                     self.attempt = attempt;
@@ -219,7 +219,7 @@ impl Agent {
         }
     }
 
-    /// A part of the run, if it is whole.
+    /// Checks a part of the run for completeness.
     fn assigned(&mut self, assignment: Assignment) -> Option<Assignment> {
         self.orphan_ns = assignment.orphan_ns;
         if sha256(&assignment.plan) != assignment.plan_sha256 {
@@ -229,7 +229,7 @@ impl Agent {
         Some(assignment)
     }
 
-    /// What it can offer at most is known.
+    /// Reports the result of the calibration.
     pub fn calibrated(&mut self, mut ceiling: Ceiling, now: Nanos) {
         if self.stage == Stage::Calibrating {
             ceiling.why = short(&ceiling.why);
@@ -260,7 +260,7 @@ impl Agent {
         self.command(Command::Exit(how));
     }
 
-    /// The sessions are ready.
+    /// Reports that the sessions are ready.
     pub fn prepared(&mut self, now: Nanos) {
         if self.stage == Stage::Preparing {
             self.stage = Stage::Ready;
@@ -268,7 +268,7 @@ impl Agent {
         }
     }
 
-    /// The sessions could not be prepared, or the load failed.
+    /// Reports that preparing the sessions failed, or the load.
     pub fn failed(&mut self, why: &str, now: Nanos) {
         if self.stage == Stage::Running {
             self.why = short(why);
@@ -284,7 +284,7 @@ impl Agent {
         self.why = short(why);
     }
 
-    /// The load began at this instant.
+    /// Reports that the load began at this time.
     pub fn began(&mut self, at: Nanos) {
         self.run_from(at);
         let late = i128::from(at) - i128::from(self.start);
@@ -297,10 +297,10 @@ impl Agent {
         }
     }
 
-    /// Takes the next interval of the load, with instants of the agent's clock.
+    /// Records the next interval of the load, with times on the agent's clock.
     ///
     /// # Errors
-    /// It has more than messages hold: the run cannot go on without it.
+    /// The interval exceeds the limits of messages: the run cannot continue.
     pub fn interval(&mut self, interval: &Interval, now: Nanos) -> Result<(), MessageError> {
         self.run_from(now);
         if self.stage != Stage::Running {
@@ -344,7 +344,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Has the bus keep a message, which has this number among those of the agent.
+    /// Queues a message for the bus to store, with this number among the agent's messages.
     fn push(&mut self, id: &str, body: Body, now: Nanos) -> Result<(), MessageError> {
         let AgentConfig {
             run,
@@ -359,8 +359,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes what the load came to, as [`pack`](crate::message::pack) puts it; it is told with the
-    /// totals.
+    /// Takes the outcome of the load as packed by [`pack`](crate::message::pack); it is sent with
+    /// the totals.
     pub fn outcome(&mut self, pieces: Vec<String>) {
         self.outcome = pieces;
     }
@@ -377,7 +377,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The load has ended, as planned unless it was told to stop.
+    /// Reports that the load has ended: as planned, unless it was ordered to stop.
     pub fn ended(&mut self, how: End, now: Nanos) {
         if self.stage != Stage::Running {
             return;
@@ -391,20 +391,20 @@ impl Agent {
         total.index = self.made;
         let told = self.tell_outcome(now);
         if let Err(error) = told.and_then(|()| self.keep(self.made, Some(how), total, now)) {
-            // It could not be told; the coordinator will miss it and say so.
+            // It could not be sent; the coordinator will report it as missing.
             self.why = short(&error.to_string());
         }
         self.offer(now);
         self.pulse(now);
     }
 
-    /// The bus keeps the message of this number.
+    /// The bus has stored the message with this number.
     pub fn confirmed(&mut self, id: &str, now: Nanos) {
         self.queue.confirmed(id);
         self.offer(now);
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn tick(&mut self, now: Nanos) {
         if self.exited {
             return;
@@ -423,8 +423,7 @@ impl Agent {
         self.notice_silence(now);
     }
 
-    /// When [`Agent::tick`] is to be called at the latest: at least once a second, by which silence
-    /// is noticed, too.
+    /// The latest time for the next [`Agent::tick`]: within a second, so that silence is noticed.
     pub fn wakes_at(&self) -> Nanos {
         let greets = if self.serial == 0 {
             self.hello_at

@@ -1,4 +1,4 @@
-//! What carries messages between agents and their coordinator.
+//! Transport of messages between agents and their coordinator.
 
 pub mod local;
 #[cfg(feature = "nats")]
@@ -10,59 +10,59 @@ use dyno_core::clock::Nanos;
 use crate::agent::Kept;
 use crate::names::Subject;
 
-/// So many messages wait for their reader at most. Beyond it those are dropped that may be lost,
-/// and those that are kept are not confirmed.
+/// Maximum number of received messages waiting to be read. Beyond it, transient messages are
+/// dropped, and stored ones are not confirmed.
 pub const WAITING_MAX: usize = 8192;
 
-/// What comes from a bus.
+/// An event from a bus.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// Bytes under a subject. They may come twice, and in any order.
+    /// A message. It may arrive twice, and in any order.
     Message {
-        /// Where they stood.
+        /// The subject it was published on.
         subject: Subject,
-        /// What they are.
+        /// The encoded message.
         bytes: Vec<u8>,
     },
-    /// The bus keeps the message of this number.
+    /// The bus has stored the message with this number.
     Confirmed {
         /// The number.
         id: String,
     },
-    /// The bus is away.
+    /// The bus is unreachable.
     Down,
-    /// It is back.
+    /// The bus is back.
     Up,
 }
 
-/// Why a bus does not work, and will not.
+/// Why a bus failed permanently.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// It refused what was asked of it.
+    /// It refused a request.
     #[error("the bus {at} refused {what}: {why}")]
     Refused {
-        /// Where it is.
+        /// Its address.
         at: String,
-        /// What was asked.
+        /// The request.
         what: String,
-        /// In its own words.
+        /// The bus's own message.
         why: String,
     },
-    /// It is on another host, and would be reached without encryption.
+    /// It is on another host, and the connection would not be encrypted.
     #[error(
         "{at} is not on this host, and Dyno connects to other hosts only encrypted: use tls://{at} \
          with --ca FILE (of `dyno run`: --bus-ca FILE), the authority of the server's certificate"
     )]
     Unencrypted {
-        /// Where it is.
+        /// Its address.
         at: String,
     },
-    /// It could not be reached in time.
+    /// Connecting timed out.
     #[error("the bus {at} cannot be reached: {why}")]
     Unreachable {
-        /// Where it is.
+        /// Its address.
         at: String,
-        /// In the system's words.
+        /// The system's message.
         why: String,
     },
     /// Its thread has ended.
@@ -70,24 +70,24 @@ pub enum BusError {
     Ended(String),
 }
 
-/// One end of a bus: an agent's or the coordinator's. Nothing blocks but [`Bus::receive`].
+/// An agent's or the coordinator's connection to a bus. Only [`Bus::receive`] blocks.
 pub trait Bus {
     /// Sends a message that may be lost.
     ///
     /// # Errors
-    /// The bus does not work, and will not.
+    /// The bus failed permanently.
     fn send(&mut self, subject: &Subject, bytes: &[u8]) -> Result<(), BusError>;
 
-    /// Sends a message that the bus is to keep until it was read, and to confirm then. One whose
-    /// number it has is confirmed, and not kept again.
+    /// Sends a message that the bus stores until it is read, and confirms when it is stored. A
+    /// number that is already stored is confirmed but not stored again.
     ///
     /// # Errors
-    /// The bus does not work, and will not.
+    /// The bus failed permanently.
     fn keep(&mut self, kept: &Kept) -> Result<(), BusError>;
 
-    /// The next that comes, by `until` of the own monotonic clock; `None` if nothing does.
+    /// The next event, until the time `until` on our own monotonic clock; `None` on timeout.
     ///
     /// # Errors
-    /// The bus does not work, and will not.
+    /// The bus failed permanently.
     fn receive(&mut self, until: Nanos) -> Result<Option<Incoming>, BusError>;
 }

@@ -1,49 +1,50 @@
-//! How the monotonic clocks of two hosts are related: offset and drift, with bounds. Pure: stamps
-//! go in, a [`Relation`] comes out.
+//! Estimates offset and drift between the monotonic clocks of two hosts, with bounds. Pure:
+//! timestamps go in, a [`Relation`] comes out.
 //!
-//! A question and its answer bear four stamps (Cristian, "Probabilistic clock synchronization",
-//! 1989; RFC 5905, section 8). Whatever the way there and back took, the true offset lies within
-//! half of what both took together. Of each burst the quickest exchange counts; a straight line
+//! A probe and its echo carry four timestamps (Cristian, "Probabilistic clock synchronization",
+//! 1989; RFC 5905, section 8). However the delay splits between the two directions, the true offset
+//! is within half of the round trip. The fastest exchange of each burst counts; a straight line
 //! through several bursts is the drift.
 
 use dyno_core::clock::Nanos;
 
-/// The drift of a clock that is not known yet, as a share: the largest that RFC 5905 has a clock
-/// corrected by (`MAXFREQ`).
+/// Assumed drift of a clock before it is measured, as a share: the largest correction in RFC 5905
+/// (`MAXFREQ`).
 pub const DRIFT_MAX: f64 = 500e-6;
 
-/// How far a known drift may change meanwhile: the tolerance of RFC 5905 (`PHI`).
+/// How much a measured drift may change over time: the tolerance of RFC 5905 (`PHI`).
 pub const WANDER: f64 = 15e-6;
 
-/// So many bursts are kept: two hours of one every ten seconds. Then every second one is left out.
+/// Maximum number of bursts: two hours at one every ten seconds. Then every second one is dropped.
 const BURSTS_MAX: usize = 720;
 
-/// One question and its answer.
+/// A probe and its echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Our clock when the question was sent.
+    /// Our clock when the probe was sent.
     pub sent: Nanos,
-    /// Their clock when it came.
+    /// Their clock when the probe arrived.
     pub received: Nanos,
-    /// Their clock when the answer was sent.
+    /// Their clock when the echo was sent.
     pub answered: Nanos,
-    /// Our clock when it came.
+    /// Our clock when the echo arrived.
     pub returned: Nanos,
 }
 
-/// What an exchange says of the other clock.
+/// The offset measured by one exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// Our clock in the middle of the exchange.
     pub at: Nanos,
     /// Theirs minus ours, in nanoseconds.
     pub offset_ns: i64,
-    /// The time that both ways took, in nanoseconds. The true offset is within half of it.
+    /// The round-trip time without the time at the peer, in nanoseconds. The true offset is within
+    /// half of it.
     pub delay_ns: u64,
 }
 
 impl Exchange {
-    /// What it says; `None` where stamps are out of their order, as those of a hostile peer.
+    /// The reading; `None` if the timestamps are inconsistent, as from a hostile peer.
     pub fn reading(self) -> Option<Reading> {
         let round = self.returned.checked_sub(self.sent)?;
         let held = self.answered.checked_sub(self.received)?;
@@ -61,14 +62,14 @@ impl Exchange {
 /// Collects exchanges in bursts.
 #[derive(Clone, Debug, Default)]
 pub struct Estimator {
-    /// The quickest of each burst that has ended, in order.
+    /// The fastest exchange of each completed burst, in order.
     bursts: Vec<Reading>,
-    /// The quickest of the present one.
+    /// The fastest exchange of the current burst.
     quickest: Option<Reading>,
 }
 
 impl Estimator {
-    /// Takes an exchange of the present burst. Whether it made sense.
+    /// Adds an exchange to the current burst; returns whether it was consistent.
     pub fn take(&mut self, exchange: Exchange) -> bool {
         let Some(reading) = exchange.reading() else {
             return false;
@@ -80,7 +81,7 @@ impl Estimator {
         true
     }
 
-    /// Ends the present burst. Whether it had an exchange.
+    /// Ends the current burst; returns whether it had an exchange.
     pub fn end_burst(&mut self) -> bool {
         let Some(reading) = self.quickest.take() else {
             return false;
@@ -96,12 +97,12 @@ impl Estimator {
         true
     }
 
-    /// How the clocks are related, as far as bursts that have ended say; `None` before the first.
+    /// The relation of the clocks according to completed bursts; `None` before the first.
     pub fn relation(&self) -> Option<Relation> {
         let (first, last) = (self.bursts.first()?, self.bursts.last()?);
         let count = self.bursts.len() as f64;
         let slowest = self.bursts.iter().map(|burst| burst.delay_ns).max()?;
-        // From the first one, so that doubles hold the differences to the nanosecond.
+        // Relative to the first one, so that doubles are exact to the nanosecond.
         let points: Vec<(f64, f64)> = self
             .bursts
             .iter()
@@ -119,10 +120,11 @@ impl Estimator {
             .map(|(t, offset)| (t - mid_t) * (offset - mid_offset))
             .sum();
         let span = last.at.saturating_sub(first.at) as f64;
-        // Where the delays alone could make a steeper line than any clock, there is no slope.
+        // If the delays alone could explain a steeper slope than any clock has, the slope is
+        // unknown.
         let known = slowest as f64 <= span * DRIFT_MAX && spread > 0.0;
         let drift = if known { common / spread } else { 0.0 };
-        // Without a slope the last burst counts; what drifted since the first is in it.
+        // Without a slope use the last burst, which includes the drift since the first.
         let (t, offset) = match known {
             true => (mid_t, mid_offset),
             false => *points.last()?,
@@ -144,23 +146,23 @@ impl Estimator {
         })
     }
 
-    /// The longest delay among the bursts' quickest exchanges; 0 before the first.
+    /// The longest delay among the bursts' fastest exchanges; 0 before the first.
     pub fn delay_ns_max(&self) -> u64 {
         let delays = self.bursts.iter().map(|burst| burst.delay_ns);
         delays.max().unwrap_or_default()
     }
 }
 
-/// How another host's clock is related to ours.
+/// The relation of another host's clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relation {
-    /// The instant of our clock that the offset holds at.
+    /// The time on our clock for which the offset is valid.
     pub at: Nanos,
-    /// Theirs minus ours then, in nanoseconds.
+    /// Theirs minus ours at that time, in nanoseconds.
     pub offset_ns: i64,
     /// How much faster theirs is, as a share: 1e-6 is a microsecond a second.
     pub drift: f64,
-    /// How far the worst burst lies from the line, in nanoseconds.
+    /// The largest distance of a burst from the line, in nanoseconds.
     pub residual_ns: u64,
     /// The delay of the exchanges, in nanoseconds.
     pub delay_ns: u64,
@@ -171,19 +173,19 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Theirs minus ours at an instant of our clock, in nanoseconds.
+    /// Theirs minus ours at a time on our clock, in nanoseconds.
     pub fn offset_at(&self, ours: Nanos) -> i64 {
         let since = i128::from(ours) - i128::from(self.at);
         let gained = (since as f64 * self.drift).round() as i64;
         self.offset_ns.saturating_add(gained)
     }
 
-    /// An instant of our clock on theirs.
+    /// Converts a time on our clock to theirs.
     pub fn theirs(&self, ours: Nanos) -> Nanos {
         ours.saturating_add_signed(self.offset_at(ours))
     }
 
-    /// An instant of their clock on ours.
+    /// Converts a time on their clock to ours.
     pub fn ours(&self, theirs: Nanos) -> Nanos {
         let at = i128::from(self.at);
         let since = i128::from(theirs) - at - i128::from(self.offset_ns);
@@ -191,7 +193,7 @@ impl Relation {
         Nanos::try_from(ours.max(0)).unwrap_or(Nanos::MAX)
     }
 
-    /// How far the offset at an instant of our clock may be from the truth, in nanoseconds.
+    /// The error bound of the offset at a time on our clock, in nanoseconds.
     pub fn bound_at(&self, ours: Nanos) -> u64 {
         let wander = if self.known { WANDER } else { DRIFT_MAX };
         let since = ours.abs_diff(self.last) as f64;
@@ -201,7 +203,7 @@ impl Relation {
             .saturating_add(1)
     }
 
-    /// Whether the drift was measured, or there was too little time to.
+    /// Whether the drift was measured; if not, there was too little time.
     pub fn has_drift(&self) -> bool {
         self.known
     }
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn four_stamps_give_offset_and_delay() {
-        // There 30 µs, held 10 µs, back 50 µs; their clock is 1 s ahead.
+        // Out 30 µs, held 10 µs, back 50 µs; their clock is 1 s ahead.
         let exchange = Exchange {
             sent: 5_000_000,
             received: 1_005_030_000,
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(reading.offset_ns, 999_990_000);
         assert_eq!(reading.delay_ns, 80_000);
         assert_eq!(reading.at, 5_045_000);
-        // Behind as well.
+        // Their clock may also be behind.
         let exchange = Exchange {
             sent: 2 * SECOND,
             received: SECOND + 20_000,
@@ -236,7 +238,7 @@ mod tests {
             returned: 2 * SECOND + 40_000,
         };
         assert_eq!(exchange.reading().unwrap().offset_ns, -1_000_000_000);
-        // Nobody can answer before the question, or hold it for longer than the whole took.
+        // An echo cannot precede its probe, or be held longer than the whole exchange.
         for (sent, received, answered, returned) in [
             (5, 0, 0, 4),
             (0, 9, 8, 10),
@@ -253,7 +255,7 @@ mod tests {
         }
     }
 
-    /// What an exchange at `at` gives if theirs is `offset + at * (1 + drift)`.
+    /// An exchange at `at`, if theirs is `offset + at * (1 + drift)`.
     fn exchange(at: u64, offset: i64, drift: f64, there: u64, back: u64) -> Exchange {
         let theirs = |ours: u64| {
             let gained = (ours as f64 * drift).round() as i64;
@@ -288,7 +290,7 @@ mod tests {
         let mut estimator = Estimator::default();
         for burst in 1..=12 {
             let at = burst * 10 * SECOND;
-            // The quickest exchange is symmetric: the line is exact.
+            // The fastest exchange is symmetric: the line is exact.
             estimator.take(exchange(at, -(SECOND as i64), 11e-6, 30_000, 30_000));
             estimator.take(exchange(at, -(SECOND as i64), 11e-6, 70_000, 30_000));
             estimator.end_burst();
@@ -296,7 +298,7 @@ mod tests {
         let relation = estimator.relation().unwrap();
         assert!((relation.drift - 11e-6).abs() < 1e-9, "{relation:?}");
         assert!(relation.residual_ns < 10, "{relation:?}");
-        // A minute later it still knows where their clock is.
+        // A minute later the estimate is still good.
         let at = 180 * SECOND;
         let truth = -(SECOND as i64) + (at as f64 * 11e-6) as i64;
         assert!((relation.offset_at(at) - truth).abs() < 100, "{relation:?}");
@@ -332,7 +334,7 @@ mod tests {
             let relation = estimator.relation().unwrap();
             let at = begin + (delays.len() as u64 - 1) * 10 * SECOND + later * SECOND;
             let truth = offset + (at as f64 * drift).round() as i64;
-            // A line through few bursts may be as steep as their delays make it.
+            // With few bursts, delays limit how well the slope is known.
             let slope = match relation.has_drift() {
                 true => (relation.drift - drift).abs() * later as f64 * 1e9,
                 false => 0.0,

@@ -1,5 +1,5 @@
-//! A run put together from what each agent kept of it on its own host: where the coordinator or
-//! its bus went away, or to look after what they said.
+//! Reconstructs a run from the files that agents keep on their own hosts: if the coordinator or its
+//! bus failed, or to verify what they reported.
 
 mod file;
 mod order;
@@ -26,50 +26,50 @@ pub use file::{AgentFile, EXTENSION, FILE_BYTES_MAX, FileError, FileHead, FileWr
 #[derive(Debug)]
 pub struct Collection {
     division: Division,
-    /// By the agents' numbers from 0.
+    /// By the agents' numbers, from 0.
     files: Vec<Option<Source>>,
     mixed: bool,
 }
 
-/// What the record of a run has of an agent that was lost to it.
+/// Data of a lost agent that the run's record lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beyond {
-    /// The agent's number from 0.
+    /// The agent's number, from 0.
     pub agent: usize,
-    /// How many of its intervals are in the record.
+    /// Number of its intervals in the record.
     pub intervals: u64,
-    /// The events of the others that its file has.
+    /// Number of events in its other intervals, which only its file has.
     pub events: u64,
 }
 
-/// A file, as far as it was read.
+/// A partly read file.
 #[derive(Debug)]
 struct Source {
     file: AgentFile,
     order: Order,
-    /// Of one that was lost, how many events are in the record, and what the file has beyond.
+    /// For a lost agent: its number of events in the record, and what the file has in addition.
     lost: Option<(u64, Beyond)>,
     joiner: Joiner,
     totals: Joiner,
-    /// The interval that comes next.
+    /// The next interval.
     next: u64,
     total: Option<Total>,
-    /// What its totals hold.
+    /// Its totals.
     told: Option<Box<SparseInterval>>,
     pieces: BTreeMap<u32, String>,
     late_ns: Option<i64>,
-    /// When the run began by the agent's civil clock, in nanoseconds since 1970.
+    /// When the run began on the agent's civil clock, in nanoseconds since 1970.
     began_unix_ns: Option<u64>,
     ended: bool,
-    /// What of it makes no sense.
+    /// The inconsistency found in it.
     strange: Option<String>,
 }
 
 impl Collection {
-    /// Of these files.
+    /// Combines these files.
     ///
     /// # Errors
-    /// There is none, or they are not of one run.
+    /// There are no files, or they belong to different runs.
     pub fn new(files: Vec<AgentFile>) -> Result<Self, FileError> {
         let wrong = |file: &AgentFile, why: String| FileError::Wrong {
             path: file.path().to_owned(),
@@ -131,13 +131,13 @@ impl Collection {
         })
     }
 
-    /// Programs that differ are a doubt, as the run allowed them.
+    /// Doubt the run if programs differ, because it allowed that.
     pub fn allow_mixed_versions(&mut self) {
         self.mixed = true;
     }
 
-    /// An agent, by its number from 0, was lost when so many of its events were in the record: what
-    /// its file has beyond them is counted apart.
+    /// Declares the agent with this number, from 0, as lost when the record had this number of its
+    /// events: later data in its file is counted separately.
     pub fn was_lost(&mut self, agent: usize, events: u64) {
         if let Some(Some(source)) = self.files.get_mut(agent) {
             let beyond = Beyond {
@@ -148,25 +148,25 @@ impl Collection {
         }
     }
 
-    /// What one of them begins with: all but the agent's name and part is the same in each.
+    /// The head of the first file: all except the agent's name and part is the same in each.
     pub fn head(&self) -> Option<&FileHead> {
         let mut files = self.files.iter().flatten();
         files.next().map(|source| source.file.head())
     }
 
-    /// Who had what.
+    /// The division of the run.
     pub fn division(&self) -> &Division {
         &self.division
     }
 
-    /// The agents of which there is a file.
+    /// Number of agents with a file.
     pub fn agents(&self) -> usize {
         self.files.iter().flatten().count()
     }
 
-    /// Adds up all of it. `tell` gets the intervals in their order. Beside what came of the run,
-    /// what files have of agents that were lost, and when it began in an agent's civil time, in
-    /// nanoseconds since 1970, where it has an interval.
+    /// Adds up all files. `tell` receives the intervals in order. Returns the report of the run,
+    /// the additional data of lost agents, and when it began in an agent's civil time, in
+    /// nanoseconds since 1970, if there is an interval.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -179,7 +179,7 @@ impl Collection {
         for (index, _) in self.missing() {
             merger.lose(index);
         }
-        // Interval by interval, so that no more than one of each file is held.
+        // Proceed interval by interval, to keep at most one of each file in memory.
         let mut upto = 0;
         while self.files.iter().flatten().any(|source| !source.ended) {
             for (index, source) in self.files.iter_mut().enumerate() {
@@ -205,7 +205,7 @@ impl Collection {
             .collect()
     }
 
-    /// Programs that are not those of the first agent.
+    /// Findings about programs that differ from the first agent's.
     fn skew(&self) -> Vec<Finding> {
         let outcome = match self.mixed {
             true => Outcome::Doubt,
@@ -281,7 +281,7 @@ impl Collection {
 }
 
 impl Beyond {
-    /// What it means, of an agent of this name.
+    /// Describes it for an agent of this name.
     pub fn told(&self, name: &str) -> String {
         let counted = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
@@ -295,7 +295,8 @@ impl Beyond {
     }
 }
 
-/// Whether a file is of the same run, divided as the first one's, and of the plan that it names.
+/// Checks that a file belongs to the same run and division as the first one, and to the plan that
+/// it names.
 fn same_run(first: &FileHead, head: &FileHead) -> Result<(), String> {
     let (own, first_own) = (&head.assignment, &first.assignment);
     if head.run != first.run {
@@ -320,7 +321,7 @@ fn same_run(first: &FileHead, head: &FileHead) -> Result<(), String> {
 }
 
 impl Source {
-    /// Reads until the interval of this number has come, or its end.
+    /// Reads up to the interval with this number, or to the end.
     fn read(
         &mut self,
         (upto, axis): (u64, Axis),
@@ -332,7 +333,7 @@ impl Source {
                 self.ended = true;
                 match &self.total {
                     Some(total) if self.lost.is_none() => merger.ends(index, total.intervals),
-                    // What it measured later is not known.
+                    // Its later data is unknown.
                     _ => merger.lose(index),
                 }
                 return Ok(());
@@ -370,7 +371,7 @@ impl Source {
                         merger.lose(index);
                         return;
                     }
-                    // One that is far ahead of all others is refused, and not waited for.
+                    // An interval far ahead of the others is rejected.
                     let added = merger.add(index, whole.interval, now);
                     if added.is_ok() {
                         self.next = next;
@@ -392,7 +393,7 @@ impl Source {
         }
     }
 
-    /// Whether an interval is one that the record does not have, as its agent was lost.
+    /// Whether the record lacks an interval because its agent was lost.
     fn is_beyond(&mut self, interval: &SparseInterval, recorded: u64) -> bool {
         let Some((events, beyond)) = &mut self.lost else {
             return false;
@@ -468,7 +469,7 @@ impl Source {
     }
 }
 
-/// What is known of an agent without a file.
+/// The report of an agent without a file.
 fn missing(index: usize, division: &Division) -> Option<AgentReport> {
     let number = index as u32 + 1;
     Some(AgentReport {

@@ -1,9 +1,9 @@
-//! Many load generators as one: a state machine without I/O. Messages and instants go in; messages
-//! and events come out. All instants are of the coordinator's own monotonic clock.
+//! Coordinates several load generators: a state machine without I/O. Messages and times go in;
+//! messages and events come out. All times are on the coordinator's own monotonic clock.
 //!
-//! Orders are told again until they are confirmed, and each holds until the next, so that what the
-//! bus loses, repeats or reorders does not matter. Whatever happens, a run ends: done, or failed
-//! with a finding that says why.
+//! Orders are repeated until they are confirmed, and each is valid until the next, so the bus may
+//! lose, repeat or reorder messages. Every run ends: it completes, or fails with a finding that
+//! explains why.
 
 mod calibrating;
 mod hearing;
@@ -29,48 +29,48 @@ pub(crate) use member::Total;
 pub use report::{AgentReport, Report};
 pub(crate) use report::{judge_record, same_events};
 
-/// What becomes of a run that loses an agent.
+/// What happens if a run loses an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossPolicy {
-    /// All stop, and the run has failed.
+    /// All agents stop, and the run fails.
     #[default]
     Fail,
-    /// The others go on with their own shares, and the finding doubts the figures.
+    /// The other agents continue with their own shares, and a finding doubts the figures.
     Degrade,
 }
 
-/// What agents find out what they can offer for.
+/// Whether agents calibrate, and what for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// They do not.
+    /// No calibration.
     #[default]
     None,
-    /// To compare what they did with it; one that cannot tell does not matter.
+    /// To compare it with their load; an agent without a result does not matter.
     Compared,
-    /// To be given parts in proportion to it.
+    /// To divide the run in proportion to it.
     Shares,
 }
 
-/// How long things may take.
+/// Timeouts and intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Until all agents are there.
+    /// Timeout until all agents have joined.
     pub gather_ns: Nanos,
-    /// Until all are ready.
+    /// Timeout until all are ready.
     pub ready_ns: Nanos,
-    /// An agent of which nothing is heard for so long is lost.
+    /// An agent is lost after this much silence.
     pub lost_ns: Nanos,
-    /// An agent stops its load after so long without a word of the coordinator.
+    /// An agent stops its load after this long without contact to the coordinator.
     pub orphan_ns: Nanos,
-    /// From the end of the load until all records are there.
+    /// Timeout from the end of the load until all records have arrived.
     pub drain_ns: Nanos,
-    /// From the order to begin to the start, at least.
+    /// Minimum time from the order to begin to the start.
     pub lead_ns: Nanos,
-    /// How many exchanges a burst of questions to a clock has.
+    /// Number of probes in a burst.
     pub probes: u32,
-    /// How far they are apart.
+    /// Interval between probes.
     pub probe_gap_ns: Nanos,
-    /// How far bursts are apart while the load runs.
+    /// Interval between bursts while the load runs.
     pub burst_gap_ns: Nanos,
 }
 
@@ -80,7 +80,7 @@ impl Default for Limits {
         Self {
             gather_ns: 60 * SECOND,
             ready_ns: 60 * SECOND,
-            // Longer than `orphan_ns`: what is lost makes no load any more. TCP tries again after
+            // Longer than `orphan_ns`: a lost agent no longer generates load. TCP retries after
             // 0.2, 0.6, 1.4, 3 and 6.2 s.
             lost_ns: 11 * SECOND,
             orphan_ns: 10 * SECOND,
@@ -93,87 +93,87 @@ impl Default for Limits {
     }
 }
 
-/// What is to be coordinated.
+/// The configuration of a coordinated run.
 #[derive(Clone, Debug)]
 pub struct FleetConfig {
     /// The run.
     pub run: RunId,
     /// The plan as JSON, without any secret.
     pub plan: String,
-    /// The agents that it waits for, in the order of their shares.
+    /// The agents, in the order of their shares.
     pub agents: Vec<AgentName>,
-    /// Who has what, unless that goes by what each can offer.
+    /// The division, unless it depends on the calibration.
     pub division: Division,
-    /// Whether agents find out what they can offer at most before they prepare, and what for.
+    /// Whether agents calibrate before they prepare, and what for.
     pub calibration: Calibration,
     /// The coordinator's own program.
     pub build: Build,
-    /// Other programs take part, too, which is a doubt; else they are refused.
+    /// Whether to accept other programs with a doubt instead of refusing them.
     pub allow_mixed_versions: bool,
-    /// What becomes of a run that loses an agent.
+    /// What happens if the run loses an agent.
     pub on_loss: LossPolicy,
     /// From the start to the beginning of interval 0.
     pub warmup_ns: Nanos,
     /// The length of an interval.
     pub interval_ns: Nanos,
-    /// From the start to the end of the load at the latest, with warm-up and grace; `None` where
-    /// only its events limit it.
+    /// The maximum time from the start to the end of the load, with warm-up and grace; `None` if
+    /// only the number of events limits it.
     pub length_ns: Option<Nanos>,
-    /// Arrivals per second of all agents, where they are evenly spaced.
+    /// Total arrivals per second, if they are evenly spaced.
     pub constant_rate: Option<f64>,
-    /// How long things may take.
+    /// Timeouts and intervals.
     pub limits: Limits,
 }
 
-/// How far a run is.
+/// The phase of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// Not all agents are there.
+    /// Waiting for agents to join.
     Gather,
-    /// Not all have told what they can offer at most.
+    /// Waiting for calibrations.
     Calibrate,
-    /// Not all are ready to begin.
+    /// Waiting for agents to be ready.
     Ready,
-    /// All are told to begin at an instant.
+    /// All have been ordered to begin.
     Armed {
-        /// Which try this is, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// The instant.
+        /// The start.
         start: Nanos,
     },
-    /// They make load.
+    /// The agents generate load.
     Running,
-    /// The load ends, or has to; records still come.
+    /// The load ends, or has to; records still arrive.
     Draining,
-    /// All that there is to know is known; agents are told to leave.
+    /// All results are in; agents are ordered to leave.
     Leaving,
-    /// It is over.
+    /// The run is over.
     Over,
 }
 
-/// What comes out.
+/// An output of the coordinator.
 #[derive(Debug)]
 pub enum Output {
     /// A message that may be lost.
     Send(Message),
-    /// Something to tell, or to record.
+    /// An event to report or record.
     Tell(Event),
 }
 
-/// Something to tell, or to record.
+/// An event to report or record.
 #[derive(Debug)]
 pub enum Event {
-    /// The run came so far.
+    /// The run entered this phase.
     Phase(Phase),
-    /// An agent came, by its number from 0.
+    /// An agent joined, by its number from 0.
     Joined(usize, Box<Hello>),
-    /// All are there, and this is who has what.
+    /// All agents have joined, and the run is divided.
     Divided(Division),
-    /// Something is wrong, or odd. It stands in the report, too.
+    /// Something is wrong or unusual. It is in the report, too.
     Found(Finding),
     /// An interval of all agents.
     Interval(Box<Merged>),
-    /// What came of the run.
+    /// The report of the run.
     Ended(Box<Report>),
 }
 
@@ -189,11 +189,11 @@ pub struct Coordinator {
     /// The numbers of the agents.
     numbers: BTreeMap<AgentName, usize>,
     merger: Option<Merger>,
-    /// The totals that agents told, added up.
+    /// The sum of the agents' totals.
     told: Interval,
     start: Nanos,
     ticked_at: Nanos,
-    /// When clocks are asked again while the load runs.
+    /// When to start the next burst of probes while the load runs.
     next_burst: Nanos,
     /// The host's civil time at instant 0 of its monotonic clock, in nanoseconds since 1970.
     unix_origin_ns: i128,
@@ -202,16 +202,16 @@ pub struct Coordinator {
     findings: Vec<Finding>,
     /// Why the run has failed.
     failed: Option<String>,
-    /// Processes that were refused: of each name and instance, the first is told.
+    /// Refused processes, by agent and instance: each is reported once.
     refused: BTreeSet<(usize, u64)>,
     outputs: VecDeque<Output>,
 }
 
 impl Coordinator {
-    /// Begins to wait for the agents. `unix_ns` is the host's civil time now.
+    /// Starts waiting for the agents. `unix_ns` is the host's civil time now.
     ///
     /// # Errors
-    /// There are not as many agents as the run is divided into, or two of one name.
+    /// The number of agents differs from that of the division, or two agents have the same name.
     pub fn new(config: FleetConfig, now: Nanos, unix_ns: u64) -> Result<Self, DivisionError> {
         let names: BTreeSet<&AgentName> = config.agents.iter().collect();
         let count = config.agents.len();
@@ -248,17 +248,17 @@ impl Coordinator {
         })
     }
 
-    /// What comes out next.
+    /// The next output.
     pub fn next_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// How far the run is.
+    /// The phase of the run.
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
 
-    /// Whether it is over: nothing comes out any more.
+    /// Whether it is over: there will be no more output.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
@@ -268,17 +268,17 @@ impl Coordinator {
         &self.config.agents
     }
 
-    /// The start that all have in common, once there is one.
+    /// The common start, once it is set.
     pub fn start(&self) -> Option<Nanos> {
         matches!(self.phase, Phase::Running | Phase::Draining).then_some(self.start)
     }
 
-    /// Ends the run before its time: the load stops, and what was measured is kept.
+    /// Ends the run early: the load stops, and the measurements are kept.
     pub fn stop(&mut self, why: &str, now: Nanos) {
         self.fail(why, now);
     }
 
-    /// Ends the run at once: what has come is what there is.
+    /// Ends the run at once, with the records received so far.
     pub fn abandon(&mut self, why: &str, now: Nanos) {
         self.fail(why, now);
         if self.phase == Phase::Draining {
@@ -287,7 +287,7 @@ impl Coordinator {
         }
     }
 
-    /// The bus went away, or is back. While it is away nobody is lost.
+    /// The bus is down, or back. No agent is lost while it is down.
     pub fn bus(&mut self, is_up: bool, now: Nanos) {
         if self.bus_is_down == is_up {
             self.bus_is_down = !is_up;
@@ -317,13 +317,12 @@ impl Coordinator {
         self.findings.push(finding);
     }
 
-    /// Something about one agent.
     fn find_of(&mut self, kind: Kind, outcome: Outcome, member: usize, evidence: String) {
         let finding = Finding::of(kind, outcome, &self.members[member].name, evidence);
         self.find(finding);
     }
 
-    /// The run has failed: whoever makes load is to stop.
+    /// Fails the run: agents with load are ordered to stop.
     fn fail(&mut self, why: &str, now: Nanos) {
         if matches!(self.phase, Phase::Leaving | Phase::Over) {
             return;
@@ -342,7 +341,7 @@ impl Coordinator {
         }
     }
 
-    /// Gives an agent an order, which is told until the next one.
+    /// Gives an agent an order, which is repeated until the next one.
     fn order(&mut self, member: usize, task: Task) {
         let member = &mut self.members[member];
         if member.task != task {
@@ -360,7 +359,6 @@ impl Coordinator {
         }
     }
 
-    /// Tells an agent its order.
     fn tell_order(&mut self, member: usize) {
         let Some(instance) = self.members[member].instance else {
             return;

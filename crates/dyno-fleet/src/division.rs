@@ -1,16 +1,16 @@
-//! Who has what of a run: see [`dyno_core::plan::Division`].
+//! The division of a run among agents: see [`dyno_core::plan::Division`].
 
 pub use dyno_core::plan::{Division, DivisionError, Shard};
 
-/// The numbers of the endpoints in the order in which agent `number`, from 1, takes them: each
-/// agent begins with another one.
+/// The order in which agent `number`, from 1, uses the endpoints: each agent begins with another
+/// one.
 pub fn endpoints(count: usize, number: u32) -> impl Iterator<Item = usize> {
     let first = (number as usize).saturating_sub(1);
     (0..count).map(move |index| (first + index) % count)
 }
 
-/// Whether arrivals at a constant rate over all agents are evenly spaced, where their clocks may
-/// differ by so much: not if that may change the order of two of them.
+/// Whether arrivals at a constant rate over all agents are evenly spaced, given this error bound of
+/// their clocks: not if it may change the order of two arrivals.
 pub fn is_evenly_spaced(per_second: f64, bound_ns: u64) -> bool {
     bound_ns as f64 <= 0.5e9 / per_second
 }

@@ -1,4 +1,4 @@
-//! What is wrong, or odd, about a run of several load generators, each by its name.
+//! Findings about a run with several load generators.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::AgentName;
 
-/// What was found.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// An agent did not come.
+    /// An agent did not join.
     AgentMissing,
     /// An agent could not prepare, or its load failed.
     AgentFailed,
-    /// Nothing was heard of an agent for too long.
+    /// An agent was silent for too long.
     AgentLost,
     /// An agent came back after it was lost, and was refused.
     AgentReturned,
@@ -23,33 +23,33 @@ pub enum Kind {
     AgentTwice,
     /// An agent ended before the others did.
     AgentEndedEarly,
-    /// Programs or scripts are not the same everywhere.
+    /// Programs or scripts differ between agents.
     VersionSkew,
     /// An agent speaks another version of the protocol.
     ProtocolSkew,
-    /// A start was called off since not all had confirmed it.
+    /// A start was called off because not all agents had confirmed it.
     StartCalledOff,
     /// An agent began at a start that had been called off.
     StartMistaken,
     /// An agent began late.
     StartLate,
-    /// Intervals of an agent never came.
+    /// Intervals of an agent are missing.
     IntervalsMissing,
     /// An agent's totals are not the sum of its intervals.
     TotalsDiffer,
-    /// Messages that make no sense.
+    /// Malformed messages.
     Malformed,
-    /// It is not known well enough how clocks are related.
+    /// The relation of clocks is not known precisely enough.
     Clocks,
     /// Civil clocks differ.
     CivilClocks,
-    /// Agents do not do alike.
+    /// Agents' loads or latencies differ.
     UnequalAgents,
-    /// The bus was away for a time.
+    /// The bus was down for a time.
     BusLost,
     /// Arrivals at a constant rate are not evenly spaced over all agents.
     UnevenArrivals,
-    /// A phase took longer than it may.
+    /// A phase timed out.
     TimedOut,
 }
 
@@ -62,18 +62,18 @@ impl fmt::Display for Kind {
 /// A finding with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// What it means for the figures.
     pub outcome: Outcome,
-    /// The agent that it is about; `None` where it is about several.
+    /// The agent concerned; `None` if several are.
     pub agent: Option<AgentName>,
-    /// What was seen, with its numbers: one whole sentence.
+    /// The observation with its numbers: a complete sentence.
     pub evidence: String,
 }
 
 impl Finding {
-    /// Of this kind, about one agent.
+    /// A finding about one agent.
     pub fn of(kind: Kind, outcome: Outcome, agent: &AgentName, evidence: String) -> Self {
         Self {
             kind,
@@ -83,7 +83,7 @@ impl Finding {
         }
     }
 
-    /// Of this kind, about the run.
+    /// A finding about the run.
     pub fn of_run(kind: Kind, outcome: Outcome, evidence: String) -> Self {
         Self {
             kind,

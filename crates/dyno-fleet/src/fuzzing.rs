@@ -1,5 +1,5 @@
-//! What must hold of any bytes that come from the bus. The fuzz target and property tests call the
-//! same function, so that what one finds the other keeps.
+//! Properties that must hold for any bytes from the bus. The fuzz target and property tests call
+//! the same function, so the property tests keep whatever fuzzing finds.
 
 use dyno_core::interval::{LatenciesOf, SparseInterval};
 
@@ -7,11 +7,12 @@ use crate::merge::{Axis, Merger, Rejected};
 use crate::message::{Body, Message};
 use crate::names::{AgentName, Channel, RunId, Subject};
 
-/// Bytes under a subject, of which the first says which, are refused, or read and written again.
-/// An interval in them is added once, as it is, or refused.
+/// Checks a message; the first byte selects the subject. It must either be rejected, or survive
+/// being encoded and decoded again. An interval in it must either be added once, unchanged, or be
+/// rejected.
 ///
 /// # Panics
-/// When that does not hold.
+/// If a property does not hold.
 pub fn message(bytes: &[u8]) {
     let Some((channel, bytes)) = bytes.split_first() else {
         return;
@@ -28,7 +29,7 @@ pub fn message(bytes: &[u8]) {
     let Ok(message) = Message::decode(&subject, bytes) else {
         return;
     };
-    // What one writer made short another may make longer than it may be.
+    // Encoding again may make a compact message longer than the limit.
     let again = message
         .encode()
         .ok()

@@ -1,4 +1,4 @@
-//! The intervals of all agents as one: exact, whatever order they come in, each once.
+//! Merges the intervals of all agents: exactly, in any order, each once.
 
 mod sums;
 
@@ -10,48 +10,48 @@ use dyno_core::interval::{Interval, SparseInterval};
 pub use sums::Sums;
 pub(crate) use sums::fits;
 
-/// An interval is told without those that are missing so long after its end.
+/// An incomplete interval is reported this long after its end.
 pub const PROVISIONAL_NS: Nanos = 5_000_000_000;
 
-/// So far ahead of the present one an interval may be.
+/// How far an interval may be ahead of the current one.
 const AHEAD_MAX: u64 = 60;
 
-/// So many intervals that never came are told.
+/// Maximum number of missing intervals listed.
 const HOLES_MAX: usize = 100;
 
 /// An interval of all agents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
-    /// Its number from 0: the same time everywhere, as far as the clocks are known.
+    /// Its number from 0: the same time on all hosts, within the precision of the clocks.
     pub index: u64,
     /// The sum.
     pub interval: Interval,
-    /// The figures of each agent that is in it, by its number from 0.
+    /// The figures of each agent included, by its number from 0.
     pub agents: Vec<(usize, Sums)>,
-    /// The numbers of agents that are not in it although they should be: they are late where it is
-    /// provisional, and lost where it is complete.
+    /// The numbers of agents that are missing: late if the interval is provisional, lost if it is
+    /// complete.
     pub missing: Vec<usize>,
-    /// Nothing will be added to it.
+    /// Whether it is final.
     pub complete: bool,
 }
 
-/// Why an interval is not added.
+/// Why an interval was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// It is there already.
+    /// It was added before.
     Twice,
-    /// Its agent was lost before it came: it is kept apart.
+    /// Its agent was lost before it arrived: it is counted separately.
     Lost,
-    /// It makes no sense.
+    /// It is malformed.
     Malformed(String),
 }
 
-/// Which of an agent's intervals have come.
+/// Which of an agent's intervals have arrived.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// All before it.
+    /// All before this one.
     until: u64,
-    /// And these, beyond the first that is missing.
+    /// And these, after the first missing one.
     beyond: BTreeSet<u64>,
 }
 
@@ -74,20 +74,20 @@ impl Seen {
     }
 }
 
-/// One agent, as far as its intervals go.
+/// The state of one agent's intervals.
 #[derive(Clone, Debug, Default)]
 struct Source {
     seen: Seen,
     sums: Sums,
-    /// How many it made, once it has told.
+    /// Number of its intervals, once it has reported that.
     count: Option<u64>,
     lost: bool,
-    /// What came after it was lost.
+    /// Sums that arrived after it was lost.
     apart: Sums,
 }
 
 impl Source {
-    /// Whether this interval of it may still come.
+    /// Whether this interval may still arrive.
     fn owes(&self, seq: u64) -> bool {
         !self.lost && !self.seen.has(seq) && self.count.is_none_or(|count| seq < count)
     }
@@ -97,29 +97,29 @@ impl Source {
 struct Open {
     interval: Interval,
     agents: Vec<(usize, Sums)>,
-    /// It was told without those that are missing.
+    /// Whether it was reported while incomplete.
     told: bool,
 }
 
-/// Adds up what agents measured. Holds one interval of sums for each second that is not complete,
-/// and the sum of all: agents cost it a few hundred bytes each.
+/// Adds up the agents' measurements. Keeps the sums of each incomplete interval and of the whole
+/// run; each agent adds a few hundred bytes to them.
 #[derive(Debug)]
 pub struct Merger {
     sources: Vec<Source>,
     open: BTreeMap<u64, Open>,
-    /// All before it are complete.
+    /// All intervals before this one are complete.
     complete_until: u64,
-    /// Of those that are complete.
+    /// The sum of the complete intervals.
     total: Interval,
     axis: Axis,
 }
 
-/// When intervals are.
+/// The times of intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The start that all agents have in common, by the coordinator's clock.
+    /// The common start, on the coordinator's clock.
     pub start: Nanos,
-    /// The same in civil time, in nanoseconds since 1970; 0 where it is not known.
+    /// The same in civil time, in nanoseconds since 1970; 0 if unknown.
     pub start_unix_ns: u64,
     /// From the start to the beginning of interval 0.
     pub warmup_ns: Nanos,
@@ -128,7 +128,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// When an interval is over.
     pub(crate) fn end(&self, index: u64) -> Nanos {
         let length = index.saturating_add(1).saturating_mul(self.interval_ns);
         self.start
@@ -136,7 +135,6 @@ impl Axis {
             .saturating_add(length)
     }
 
-    /// Which interval it is at an instant.
     fn index(&self, now: Nanos) -> u64 {
         let elapsed = now
             .saturating_sub(self.start)
@@ -146,7 +144,7 @@ impl Axis {
 }
 
 impl Merger {
-    /// For so many agents.
+    /// Creates a merger for this number of agents.
     pub fn new(agents: usize, axis: Axis) -> Self {
         Self {
             sources: vec![Source::default(); agents],
@@ -157,10 +155,10 @@ impl Merger {
         }
     }
 
-    /// Adds an agent's interval, whose instants are nanoseconds since the start.
+    /// Adds an agent's interval, whose times are nanoseconds since the start.
     ///
     /// # Errors
-    /// It is there already, came after its agent was lost, or makes no sense.
+    /// It was added before, arrived after its agent was lost, or is malformed.
     pub fn add(
         &mut self,
         agent: usize,
@@ -204,7 +202,7 @@ impl Merger {
         Ok(())
     }
 
-    /// The instants of the fleet's own clock in place of those since the start.
+    /// Converts times since the start to the coordinator's clock.
     fn placed(&self, mut interval: SparseInterval) -> SparseInterval {
         let axis = self.axis;
         interval.start_unix_ns = match axis.start_unix_ns {
@@ -216,25 +214,24 @@ impl Merger {
         interval
     }
 
-    /// An agent has told that it made so many intervals.
+    /// An agent reported its number of intervals.
     pub fn ends(&mut self, agent: usize, count: u64) {
         if let Some(source) = self.sources.get_mut(agent) {
             source.count.get_or_insert(count);
         }
     }
 
-    /// Nothing more is expected of an agent; what comes all the same is kept apart.
+    /// No more is expected from an agent; anything that still arrives is counted separately.
     pub fn lose(&mut self, agent: usize) {
         if let Some(source) = self.sources.get_mut(agent) {
             source.lost = true;
         }
     }
 
-    /// The intervals that are complete by now, and those that are told without the ones that are
-    /// late, in order.
+    /// Intervals that are now complete, and incomplete ones that are overdue, in order.
     pub fn due(&mut self, now: Nanos) -> Vec<Merged> {
         let mut due = Vec::new();
-        // Where all agents are lost or have ended, no interval comes into being any more.
+        // If all agents are lost or have ended, no new interval begins.
         let newest = self.open.keys().next_back().copied();
         let Some(newest) = newest else {
             return due;
@@ -266,7 +263,7 @@ impl Merger {
         due
     }
 
-    /// The agents that an interval is waiting for.
+    /// The agents whose part of an interval may still arrive.
     fn owed(&self, index: u64) -> Vec<usize> {
         let sources = self.sources.iter().enumerate();
         sources
@@ -277,7 +274,7 @@ impl Merger {
 
     fn complete(&mut self, index: u64) -> Option<Merged> {
         let open = self.open.remove(&index)?;
-        // Sums that have no sum are missed by the comparison with what agents told in the end.
+        // Leave out sums that overflow: the comparison with the agents' totals reports them.
         if fits(&self.total, &open.interval) {
             self.total.merge_sums(&open.interval);
         }
@@ -290,20 +287,20 @@ impl Merger {
         Some(merged(index, open.interval, &open.agents, missing, true))
     }
 
-    /// Whether an agent's interval has come.
+    /// Whether an agent's interval has arrived.
     pub fn has(&self, agent: usize, seq: u64) -> bool {
         let source = self.sources.get(agent);
         source.is_some_and(|source| source.seen.has(seq))
     }
 
-    /// How many of an agent's intervals have come, one after the other.
+    /// Number of an agent's consecutive intervals so far.
     pub fn come(&self, agent: usize) -> u64 {
         self.sources
             .get(agent)
             .map_or(0, |source| source.seen.until)
     }
 
-    /// Which intervals of an agent never came, of those that it made; the first hundred.
+    /// An agent's missing intervals, at most the first hundred.
     pub fn holes(&self, agent: usize) -> Vec<u64> {
         let source = self.sources.get(agent);
         source.map_or_else(Vec::new, |source| {
@@ -311,13 +308,13 @@ impl Merger {
         })
     }
 
-    /// Whether all that an agent made has come; not before it has told how much that is.
+    /// Whether all of an agent's intervals have arrived; false until it has reported their number.
     pub fn has_all_of(&self, agent: usize) -> bool {
         let source = self.sources.get(agent);
         source.is_some_and(|source| source.count.is_some_and(|count| source.seen.until >= count))
     }
 
-    /// The sums of an agent's intervals that are in the record.
+    /// The sums of an agent's recorded intervals.
     pub fn sums(&self, agent: usize) -> Sums {
         self.sources
             .get(agent)
@@ -325,7 +322,7 @@ impl Merger {
             .unwrap_or_default()
     }
 
-    /// The sums of what came after its agent was lost, which the record does not have.
+    /// The sums that arrived after its agent was lost, which are not in the record.
     pub fn apart(&self, agent: usize) -> Sums {
         self.sources
             .get(agent)
@@ -333,12 +330,13 @@ impl Merger {
             .unwrap_or_default()
     }
 
-    /// Everything that is complete: sums and distributions, without what holds at an instant.
+    /// The sum of all complete intervals: sums and distributions, without values that apply to an
+    /// instant.
     pub fn total(&self) -> &Interval {
         &self.total
     }
 
-    /// How many intervals wait for somebody.
+    /// Number of incomplete intervals.
     pub fn waiting(&self) -> usize {
         self.open.len()
     }

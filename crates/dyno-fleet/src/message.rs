@@ -1,6 +1,6 @@
-//! What agents and their coordinator say to each other: JSON with the version of the protocol
-//! first; records, which the bus keeps, are deflated. Whatever comes from the bus is bounded before
-//! it is decoded.
+//! Messages between agents and their coordinator: JSON that starts with the protocol version;
+//! stored records are deflated. The size of everything from the bus is limited before it is
+//! decoded.
 
 mod bounds;
 mod outcome;
@@ -19,53 +19,53 @@ use crate::names::{AgentName, Channel, RunId, Subject};
 pub use outcome::{OutcomeError, PIECES_MAX, Piece, pack, unpack};
 pub use parts::{Joiner, OPERATIONS_PER_PART_MAX, PART_BYTES_MAX, PARTS_MAX, split};
 
-/// The version of the protocol. Both sides must speak the same.
+/// The protocol version. Both sides must use the same.
 pub const PROTOCOL: u32 = 3;
 
-/// The largest message, in bytes: what NATS takes by default.
+/// Maximum size of a message, in bytes: NATS's default.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// The longest text within a message that is told to a user, in bytes.
+/// Maximum length of a text in a message that is shown to a user, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
-/// A message with who it is from or for.
+/// A message with its sender or receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    /// The version of the protocol.
+    /// The protocol version.
     pub v: u32,
     /// The run.
     pub run: RunId,
-    /// The agent that wrote it, or that it is for.
+    /// The agent that sends or receives it.
     pub agent: AgentName,
-    /// Which process of that name: drawn by each agent when it starts.
+    /// The process of that name: a random number that each agent draws when it starts.
     pub instance: u64,
-    /// What it says.
+    /// The content.
     pub body: Body,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Body {
-    /// An agent presents itself.
+    /// An agent introduces itself.
     Hello(Box<Hello>),
-    /// An agent lives.
+    /// An agent's sign of life.
     Pulse(Pulse),
-    /// An agent's clock answers.
+    /// An agent's answer to a probe.
     Echo(Echo),
-    /// What an agent measured.
+    /// An agent's measurements.
     Record(Box<Record>),
-    /// A piece of what its load came to.
+    /// A piece of its load's outcome.
     Outcome(Piece),
-    /// What the agent is to do.
+    /// An order to the agent.
     Order(Box<Order>),
-    /// A question to the agent's clock.
+    /// A probe of the agent's clock.
     Probe(Probe),
 }
 
 impl Body {
-    /// Where it is written.
+    /// The channel it is sent on.
     pub fn channel(&self) -> Channel {
         match self {
             Self::Hello(_) => Channel::Hello,
@@ -82,134 +82,134 @@ impl Body {
     }
 }
 
-/// What a program is made of. Load generators that differ in it are not one.
+/// The identity of a program. A run's load generators must have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Dyno's version.
     pub version: String,
-    /// The commit that it was built from.
+    /// The commit it was built from.
     pub commit: String,
     /// SHA-256 of the executable, hexadecimal.
     pub binary_sha256: String,
-    /// SHA-256 of the script and its modules, hexadecimal; empty where an agent gets them with the
+    /// SHA-256 of the script and its modules, hexadecimal; empty if an agent receives them with the
     /// plan.
     pub script_sha256: String,
 }
 
-/// An agent presents itself.
+/// An agent's introduction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// Its program.
     pub build: Build,
-    /// The versions of the protocol that it speaks.
+    /// The protocol versions it supports.
     pub protocols: Vec<u32>,
     /// The host's name.
     pub host: String,
-    /// What tells whether two processes run under the same kernel and see each other's numbers.
+    /// Identifies the kernel and its process id namespace.
     pub machine: String,
-    /// Its process number there.
+    /// Its process id there.
     pub process: u32,
-    /// Cores that it may use.
+    /// Number of cores it may use.
     pub cores: u32,
     /// The kernel's release.
     pub kernel: String,
     /// The kernel's clock source, e.g. `tsc`.
     pub clock_source: String,
-    /// Memory that is free, in bytes.
+    /// Free memory, in bytes.
     pub memory_bytes: u64,
 }
 
-/// What an agent can offer at most, as its calibration found.
+/// The ceiling of an agent, as measured by its calibration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// Events per second, with a core for each worker; `None` where there is no calibration.
+    /// Events per second, with a core for each worker; `None` if the calibration failed.
     pub per_s: Option<f64>,
-    /// Why there is none.
+    /// Why it is missing.
     pub why: String,
-    /// CPU time of an event, in microseconds.
+    /// CPU time per event, in microseconds.
     pub cpu_us_per_event: f64,
     /// 99.9th percentile of the service times without a server, in milliseconds.
     pub p999_ms: f64,
-    /// The longest time that a worker was kept from its sockets, in milliseconds.
+    /// The longest time that a worker was delayed in serving its sockets, in milliseconds.
     pub stall_ms_max: f64,
-    /// Its sessions then.
+    /// Number of its sessions during calibration.
     pub sessions: u32,
-    /// And its workers.
+    /// Number of its workers during calibration.
     pub workers: u32,
-    /// When it was made, in seconds since 1970.
+    /// When it was measured, in seconds since 1970.
     pub made_unix_s: f64,
 }
 
-/// How far an agent is.
+/// The stage of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It waits for its part of the plan.
+    /// Waiting for its part of the plan.
     #[default]
     Waiting,
-    /// It measures what it can offer at most.
+    /// Calibrating.
     Calibrating,
-    /// It knows.
+    /// Calibration finished.
     Calibrated,
     /// Its sessions connect and prepare.
     Preparing,
-    /// All of them are ready.
+    /// All sessions are ready.
     Ready,
-    /// It will begin at an instant.
+    /// It will begin at a given time.
     Armed,
-    /// It makes load.
+    /// It generates load.
     Running,
     /// Its load has ended.
     Ended,
-    /// It could not prepare.
+    /// Preparation or the load failed.
     Failed,
 }
 
-/// An agent lives.
+/// An agent's sign of life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pulse {
-    /// The last order that it followed.
+    /// The latest order that it followed.
     pub serial: u64,
-    /// How far it is.
+    /// Its stage.
     pub stage: Stage,
-    /// The start that it was armed for, or runs since; 0 for none.
+    /// The start that it is armed for or running since; 0 without one.
     pub attempt: u32,
-    /// How many records it made.
+    /// Number of records produced.
     pub made: u64,
-    /// How many of them the bus has not confirmed.
+    /// Number of records that the bus has not confirmed.
     pub unconfirmed: u64,
-    /// How long after its instant the load began, in nanoseconds; `None` before it has.
+    /// How late the load began, in nanoseconds; `None` before it has.
     pub late_ns: Option<i64>,
     /// The host's civil time, in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Why it failed or ended, if it did.
     pub why: String,
-    /// What it can offer at most, once it was told to find out.
+    /// Its ceiling, once it has calibrated.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
 }
 
-/// A question to an agent's clock.
+/// A probe of an agent's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// Which burst of questions it belongs to.
+    /// The number of its burst.
     pub burst: u32,
     /// The coordinator's clock when it was sent.
     pub sent: Nanos,
 }
 
-/// The answer.
+/// The answer to a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Echo {
-    /// The question.
+    /// The probe.
     pub probe: Probe,
-    /// The agent's clock when it came.
+    /// The agent's clock when the probe arrived.
     pub received: Nanos,
     /// The agent's clock when this was sent.
     pub sent: Nanos,
@@ -217,26 +217,26 @@ pub struct Echo {
     pub unix_ns: u64,
 }
 
-/// What an agent measured in one interval, or all that it measured.
+/// An agent's measurements of one interval, or its totals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Its number: that of the interval; of the totals, how many intervals there were.
+    /// The number of the interval; in the totals, the number of intervals.
     pub seq: u64,
-    /// Which part of it this is, from 0.
+    /// The number of this part, from 0.
     pub part: u32,
-    /// How many parts it has, each with the next operations.
+    /// Number of its parts, each with the next operations.
     pub parts: u32,
-    /// How the load ended, with the totals.
+    /// In the totals: how the load ended.
     pub end: Option<End>,
-    /// How many pieces there are of what the load came to, with the totals.
+    /// In the totals: number of pieces of the load's outcome.
     #[serde(default)]
     pub pieces: u32,
-    /// The start that it was measured after.
+    /// The start it was measured after.
     pub attempt: u32,
-    /// How long after that the load began by the agent's clock, in nanoseconds, with the totals.
+    /// In the totals: how late the load began by the agent's clock, in nanoseconds.
     pub late_ns: Option<i64>,
-    /// The figures. Instants are nanoseconds since the start that all agents have in common.
+    /// The figures. Times are nanoseconds since the common start.
     pub interval: SparseInterval,
 }
 
@@ -246,18 +246,18 @@ pub struct Record {
 pub enum End {
     /// As planned.
     Completed,
-    /// It was told to stop.
+    /// It was ordered to stop.
     Stopped,
-    /// It stopped by itself, since it heard no more of the coordinator.
+    /// It stopped by itself after losing contact with the coordinator.
     Orphaned,
-    /// It kept as many records as it may, which the bus did not take.
+    /// Its queue was full of records that the bus did not accept.
     QueueFull,
     /// Its load failed.
     Failed,
 }
 
 impl End {
-    /// Why the load ended before its time; `None` where it did not.
+    /// Why the load ended early; `None` if it did not.
     pub fn early(self) -> Option<&'static str> {
         match self {
             Self::Completed => None,
@@ -269,48 +269,48 @@ impl End {
     }
 }
 
-/// What an agent is to do. Each order holds until the next; an agent follows none that is older
-/// than the last, so that orders may be lost, repeated and come in any order.
+/// An order to an agent. Each is valid until the next. An agent ignores orders older than the
+/// latest, so orders may be lost, repeated or reordered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// Grows with each order to this agent; the same order repeated keeps it.
+    /// Increases with each new order to this agent; a repeated order keeps it.
     pub serial: u64,
-    /// What to do.
+    /// The task.
     pub task: Task,
 }
 
-/// What there is to do.
+/// The task of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Wait: not all are there.
+    /// Wait for other agents.
     Wait,
-    /// Find out how much of this part of the plan could be done at most.
+    /// Measure the maximum throughput of this part of the plan.
     Calibrate(Assignment),
     /// Prepare this part of the plan.
     Prepare(Assignment),
-    /// Begin at an instant of the agent's own clock.
+    /// Begin at a time on the agent's own clock.
     Arm {
-        /// Which start this is, from 1.
+        /// The number of the start, from 1.
         attempt: u32,
-        /// The instant.
+        /// The time.
         start: Nanos,
     },
-    /// Forget the start, and be ready for another.
+    /// Cancel the start and stay ready.
     Hold,
-    /// Go on.
+    /// Continue.
     Run,
-    /// End the load, and tell what was measured.
+    /// End the load, and report the measurements.
     Stop {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// All was received, and the run is over.
+    /// The run is over, and everything was received.
     Leave,
-    /// This agent takes no part: end the load, and tell nothing.
+    /// This agent takes no part: end the load, and report nothing.
     Refuse {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -319,66 +319,66 @@ pub enum Task {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// The plan, as JSON, without any secret.
+    /// The plan as JSON, without any secret.
     pub plan: String,
     /// SHA-256 of the plan's text, hexadecimal.
     pub plan_sha256: String,
-    /// What of it the agent has.
+    /// The agent's share of it.
     pub share: Shard,
-    /// It stops its load after so long without a word of the coordinator.
+    /// It stops its load after this long without contact to the coordinator.
     pub orphan_ns: Nanos,
 }
 
-/// Why bytes are no message.
+/// Why a message was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// It would take too much memory, or has too much of something.
+    /// It would take too much memory, or exceeds a limit.
     #[error("a message on {subject} has {size} {what}, more than {limit}")]
     TooLarge {
-        /// Where it stood.
+        /// Its subject.
         subject: String,
-        /// Of what.
+        /// What exceeds the limit.
         what: &'static str,
-        /// How much there is.
+        /// The size.
         size: usize,
-        /// How much there may be.
+        /// The limit.
         limit: usize,
     },
-    /// The other side speaks another protocol.
+    /// The other side uses another protocol version.
     #[error(
         "a message on {subject} is of version {theirs} of the protocol, and this Dyno speaks \
          {PROTOCOL}: run the same Dyno everywhere"
     )]
     Protocol {
-        /// Where it stood.
+        /// Its subject.
         subject: String,
-        /// The version that it names.
+        /// The version in the message.
         theirs: u32,
     },
-    /// The bus acknowledges a record, and whoever sent that had the answer sent here.
+    /// An acknowledgement by the bus, which the sender of a record redirected here.
     #[error(
         "on {subject} stood an acknowledgement of the bus: another client had it sent there, \
          which is not to be believed of the agent of that name"
     )]
     Acknowledgement {
-        /// Where it stood.
+        /// Its subject.
         subject: String,
     },
-    /// It is not what the protocol says.
+    /// It violates the protocol.
     #[error("a message on {subject} makes no sense: {why}")]
     Malformed {
-        /// Where it stood.
+        /// Its subject.
         subject: String,
-        /// What is wrong with it.
+        /// The violation.
         why: String,
     },
 }
 
 impl Message {
-    /// As bytes.
+    /// Encodes the message.
     ///
     /// # Errors
-    /// It is larger than the bus takes.
+    /// It is larger than the bus accepts.
     pub fn encode(&self) -> Result<Vec<u8>, MessageError> {
         let json = self.json()?;
         match self.body {
@@ -390,10 +390,10 @@ impl Message {
         }
     }
 
-    /// As JSON, which may be sent, too.
+    /// Encodes it as JSON, which is a valid message too.
     ///
     /// # Errors
-    /// It is larger than the bus takes.
+    /// It is larger than the bus accepts.
     pub fn json(&self) -> Result<Vec<u8>, MessageError> {
         let subject = || self.subject().to_string();
         let bytes = serde_json::to_vec(self).map_err(|error| MessageError::Malformed {
@@ -411,11 +411,11 @@ impl Message {
         }
     }
 
-    /// What stands under a subject. Its size is looked at before anything else, and then its
-    /// version.
+    /// Decodes a message on a subject. Checks its size first, then its version.
     ///
     /// # Errors
-    /// It is too large, of another protocol, malformed, or not by who may write there.
+    /// It is too large, of another protocol version, malformed, or from a sender without the right
+    /// to write there.
     pub fn decode(subject: &Subject, bytes: &[u8]) -> Result<Self, MessageError> {
         let malformed = |why: String| MessageError::Malformed {
             subject: subject.to_string(),
@@ -424,7 +424,7 @@ impl Message {
         let json = wire::inflated(subject, bytes)?;
         let message: Self = match serde_json::from_slice(&json) {
             Ok(message) => message,
-            // That of another version may be anything but its version.
+            // In a message of another version, only the version can be read.
             Err(error) => {
                 bounds::check_version(subject, wire::version(&json))?;
                 if wire::is_acknowledgement(&json) {
@@ -447,15 +447,15 @@ impl Message {
         Ok(message)
     }
 
-    /// The JSON of a message that may be deflated: one line.
+    /// The JSON of a message that may be deflated, as one line.
     ///
     /// # Errors
-    /// It is too large, or neither.
+    /// It is too large, or neither JSON nor deflated JSON.
     pub fn plain<'a>(subject: &Subject, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, MessageError> {
         wire::inflated(subject, bytes)
     }
 
-    /// Where it is written.
+    /// Its subject.
     pub fn subject(&self) -> Subject {
         Subject {
             run: self.run.clone(),
@@ -465,7 +465,7 @@ impl Message {
     }
 }
 
-/// A text for a user, cut where it is too long.
+/// A text for a user, shortened if it is too long.
 pub fn short(text: &str) -> String {
     let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {

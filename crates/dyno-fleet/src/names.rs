@@ -1,24 +1,24 @@
-//! The names of runs and agents, and the subjects under which they write.
+//! Names of runs and agents, and the subjects of their messages.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a run or an agent, in bytes.
+/// Maximum length of a run's or agent's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Why a text is no name.
+/// Why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is no name on the bus: 1 to {NAME_BYTES_MAX} letters, digits, '-' and '_' are; \
      a dot would divide a subject"
 )]
 pub struct NameError {
-    /// The text, cut to the longest that a name may be.
+    /// The text, cut to the maximum length of a name.
     text: String,
 }
 
-/// A text that is one token of a subject, whoever wrote it.
+/// Checks an untrusted text to be one token of a subject.
 fn checked(text: String) -> Result<String, NameError> {
     let fits = (1..=NAME_BYTES_MAX).contains(&text.len());
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -40,15 +40,15 @@ macro_rules! name {
         pub struct $Name(String);
 
         impl $Name {
-            /// Takes a text for a name.
+            /// Creates a name from a text.
             ///
             /// # Errors
-            /// It is empty, too long, or has a character that a subject must not have.
+            /// It is empty, too long, or contains a character not allowed in a subject.
             pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
                 checked(text.into()).map(Self)
             }
 
-            /// The name itself.
+            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -86,27 +86,27 @@ name! {
     AgentName
 }
 
-/// What is written under a subject.
+/// The kind of messages on a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Channel {
-    /// Agent to coordinator: who it is.
+    /// Agent to coordinator: its introduction.
     Hello,
-    /// Agent to coordinator, every second: that it lives, and how far it is.
+    /// Agent to coordinator, every second: its stage, as a sign of life.
     Pulse,
-    /// Agent to coordinator: answers of its clock.
+    /// Agent to coordinator: answers to probes of its clock.
     Echo,
-    /// Agent to coordinator, kept by the bus: its intervals.
+    /// Agent to coordinator, stored by the bus: its intervals.
     Intervals,
-    /// Agent to coordinator, kept by the bus: its totals.
+    /// Agent to coordinator, stored by the bus: its totals.
     End,
-    /// Coordinator to agent: what it is to do.
+    /// Coordinator to agent: orders.
     Control,
-    /// Coordinator to agent: questions to its clock.
+    /// Coordinator to agent: probes of its clock.
     Clock,
 }
 
 impl Channel {
-    /// All of them.
+    /// All channels.
     pub const ALL: [Self; 7] = [
         Self::Hello,
         Self::Pulse,
@@ -130,30 +130,30 @@ impl Channel {
         }
     }
 
-    /// Whether agents write it, and the coordinator reads.
+    /// Whether agents write and the coordinator reads.
     pub fn is_upward(self) -> bool {
         !matches!(self, Self::Control | Self::Clock)
     }
 
-    /// Whether the bus keeps it until it was read.
+    /// Whether the bus stores its messages until they are read.
     pub fn is_kept(self) -> bool {
         matches!(self, Self::Intervals | Self::End)
     }
 }
 
-/// Where a message stands on the bus: `dyno.<run>.<channel>.<agent>`.
+/// The subject of a message on the bus: `dyno.<run>.<channel>.<agent>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {
     /// The run.
     pub run: RunId,
-    /// What is written there.
+    /// The channel.
     pub channel: Channel,
-    /// The agent that writes it, or that it is written to.
+    /// The agent that writes or receives it.
     pub agent: AgentName,
 }
 
 impl Subject {
-    /// Reads `dyno.<run>.<channel>.<agent>`; `None` for anything else.
+    /// Parses `dyno.<run>.<channel>.<agent>`; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut tokens = text.split('.');
         let mut next = || tokens.next();

@@ -1,4 +1,4 @@
-//! The state machines at work in real time: between a bus, the load, and who watches.
+//! Runs the state machines in real time: connects them to a bus, the load, and an observer.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
@@ -12,27 +12,27 @@ use crate::coordinator::{Coordinator, Event, Output};
 use crate::message::{Ceiling, End, Message};
 use crate::names::AgentName;
 
-/// What the load says is looked for so often.
+/// Interval between checks for reports of the load.
 const LOOK_NS: u64 = 10_000_000;
 
-/// What the load says of itself, or the process that makes it.
+/// A report from the load or its process.
 #[derive(Debug)]
 pub enum LoadReport {
-    /// This much could be done at most.
+    /// The calibrated ceiling.
     Calibrated(Ceiling),
     /// All sessions are ready.
     Prepared,
-    /// They could not be prepared, or the load broke down.
+    /// Preparing failed, or the load.
     Failed(String),
     /// The load began at this instant.
     Began(u64),
-    /// An interval is over.
+    /// An interval.
     Interval(Box<Interval>),
-    /// What the load came to, as [`pack`](crate::message::pack) puts it.
+    /// The outcome of the load, as packed by [`pack`](crate::message::pack).
     Outcome(Vec<String>),
     /// The load has ended.
     Ended(End),
-    /// Whoever started the agent has let it go.
+    /// The process that started the agent has let it go.
     LauncherGone,
 }
 
@@ -41,22 +41,22 @@ pub fn unix_ns() -> u64 {
     u64::try_from(wall_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Why a run is to end before its time.
+/// A request to end a run, or an agent's part, early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopRequest {
-    /// The agents end their loads, and tell what they measured.
+    /// The agents end their loads and report their measurements.
     Graceful(String),
-    /// Nobody is waited for.
+    /// End without waiting for anyone.
     Immediate(String),
-    /// Not the run, but the part of this agent, whose process is known to have ended.
+    /// Only this agent is lost: its process is known to have ended.
     Lost(AgentName, String),
 }
 
-/// Coordinates a run to its end. `event` takes what there is to tell; `stop` is asked now and then
-/// why the run is to end before its time, if it is.
+/// Coordinates a run to its end. `event` receives events; `stop` is polled for requests to end
+/// early.
 ///
 /// # Errors
-/// The bus does not work, and will not.
+/// The bus failed permanently.
 pub fn coordinate(
     coordinator: &mut Coordinator,
     bus: &mut impl Bus,
@@ -78,7 +78,7 @@ pub fn coordinate(
                 Output::Tell(told) => event(told),
             }
         }
-        // Whatever has come is heard before silence is noticed.
+        // Handle received messages before checking for silence.
         let deadline = coordinator.wakes_at(Clock.now());
         while let Some(next) = bus.receive(deadline)? {
             let now = Clock.now();
@@ -97,7 +97,7 @@ pub fn coordinate(
 }
 
 fn send(bus: &mut impl Bus, message: &Message) -> Result<(), BusError> {
-    // What is too large for a message is bounded where it is made: shares and plans.
+    // Shares and plans, the only large contents, are limited where they are created.
     let bytes = message.encode().map_err(|error| BusError::Refused {
         at: "of this run".to_owned(),
         what: "a message".to_owned(),
@@ -106,11 +106,11 @@ fn send(bus: &mut impl Bus, message: &Message) -> Result<(), BusError> {
     bus.send(&message.subject(), &bytes)
 }
 
-/// Has an agent take part until it is over. The load gets commands, and answers with reports; a
-/// load that has gone away has failed.
+/// Runs an agent until it exits. The load receives commands and answers with reports; a load that
+/// disappears has failed.
 ///
 /// # Errors
-/// The bus does not work, and will not.
+/// The bus failed permanently.
 pub fn take_part(
     agent: &mut Agent,
     bus: &mut impl Bus,
@@ -126,7 +126,7 @@ pub fn take_part(
                 Action::Send(message) => send(bus, &message)?,
                 Action::Keep(kept) => bus.keep(&kept)?,
                 Action::Do(Command::Exit(exit)) => {
-                    // A load that has ended needs no word.
+                    // The load may have ended.
                     let _ = commands.send(Command::Exit(exit.clone()));
                     return Ok(exit);
                 }
@@ -138,7 +138,7 @@ pub fn take_part(
         let until = agent.wakes_at().min(Clock.now() + LOOK_NS);
         match bus.receive(until)? {
             Some(Incoming::Message { subject, bytes }) => {
-                // What makes no sense is nothing to an agent: its orders are told again.
+                // Ignore malformed messages: orders are repeated.
                 if let Ok(message) = Message::decode(&subject, &bytes) {
                     agent.receive(message, Clock.now());
                 }

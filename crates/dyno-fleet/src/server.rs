@@ -1,5 +1,5 @@
-//! A NATS server of a run's own: on the loopback interface, with a key for each agent that lets it
-//! write what it has to say and read what it is told, and nothing else. It ends with its parent.
+//! A NATS server for one run on the loopback interface. Each agent has a key that only lets it
+//! write its own messages and read those to it. The server ends with its parent process.
 
 mod files;
 
@@ -26,48 +26,45 @@ use crate::names::{AgentName, Channel, RunId, Subject};
 
 pub use files::ServerFiles;
 
-/// So long does a server take to listen, at most.
 const LISTEN_LIMIT: Duration = Duration::from_secs(20);
-/// So long does it take to end when it is asked to.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// So often is looked whether it listens.
+/// Polling interval while it starts.
 const LOOK: Duration = Duration::from_millis(10);
-/// What it may keep of a run.
 const STORE_BYTES_MAX: u64 = 4 << 30;
-/// What the coordinator is called beside its agents.
+/// The coordinator's user name, next to the agents' names.
 pub const COORDINATOR: &str = "coordinator";
-/// Its program, and what it logs.
+/// The program, and the name of its log.
 const PROGRAM: &str = "nats-server";
 const LOG: &str = "server.log";
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The program is not there.
+    /// The program could not be started.
     #[error(
         "{program} could not be started: {why}; install it (`apt install nats-server`), or name it \
          with --nats-server PATH"
     )]
     Program {
-        /// What was to be started.
+        /// The program.
         program: String,
-        /// Why it was not.
+        /// The reason.
         why: io::Error,
     },
-    /// Its folder could not be made or read.
+    /// Its folder could not be created or read.
     #[error("{what} of the NATS server: {why}")]
     Folder {
-        /// What was attempted.
+        /// The action that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
-    /// No keys could be made.
+    /// Keys could not be created.
     #[error("a key for {whom}: {why}")]
     Key {
-        /// Whose.
+        /// The owner.
         whom: String,
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
     /// It does not listen.
@@ -77,7 +74,7 @@ pub enum ServerError {
         if log.is_empty() { String::new() } else { format!("; it said: {log}") }
     )]
     Silent {
-        /// What was started.
+        /// The program.
         program: String,
         /// How it ended, if it did.
         ended: Option<String>,
@@ -86,27 +83,27 @@ pub enum ServerError {
     },
 }
 
-/// Who may connect, by its key.
+/// The keys of those who may connect.
 #[derive(Debug)]
 struct Keys {
     coordinator: (String, Secret),
     agents: BTreeMap<AgentName, (String, Secret)>,
 }
 
-/// A server of a run.
+/// A server for one run.
 #[derive(Debug)]
 pub struct Server {
     program: PathBuf,
     run: RunId,
-    /// Configuration, log and store: only this user reads them.
+    /// Configuration, log and store: only this user can read them.
     folder: TempDir,
     keys: Keys,
     port: u16,
     process: Option<Process>,
 }
 
-/// A process, and the thread that waits for it. The kernel ends the process with the thread that
-/// started it, so that this one lives as long.
+/// A process, and the thread that waits for it. The kernel ends the process when the thread that
+/// started it ends, so the thread lives as long as the process.
 #[derive(Debug)]
 struct Process {
     id: libc::pid_t,
@@ -115,10 +112,10 @@ struct Process {
 }
 
 impl Server {
-    /// Starts a server for these agents; `program` is the one in `PATH` where none is named.
+    /// Starts a server for these agents; without `program` it uses the one in `PATH`.
     ///
     /// # Errors
-    /// There is no such program, or it does not listen.
+    /// The program does not exist, or it does not listen.
     pub fn start(
         program: Option<&Path>,
         run: &RunId,
@@ -128,7 +125,7 @@ impl Server {
         let name = format!("dyno-{}-{ns:x}", std::process::id());
         let mut builder = tempfile::Builder::new();
         builder
-            // As all folders of runs are named: those of runs that were killed are removed.
+            // Named like all folders of runs, so that those of killed runs are removed.
             .prefix(&name)
             .rand_bytes(0)
             .permissions(Permissions::from_mode(0o700));
@@ -155,7 +152,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts it again after it ended, on the same port and with what it has kept.
+    /// Restarts it after it ended, on the same port and with its stored data.
     ///
     /// # Errors
     /// It does not listen.
@@ -188,10 +185,10 @@ impl Server {
         }
     }
 
-    /// Starts it again where it has ended by itself, with what it kept; says how it had ended.
+    /// Restarts it if it has ended by itself, with its stored data; returns how it ended.
     ///
     /// # Errors
-    /// It does not listen any more.
+    /// It no longer listens.
     pub fn revive(&mut self) -> Result<Option<String>, ServerError> {
         let ended = self.process.as_mut();
         let Some(how) = ended.and_then(|process| process.wait(Duration::ZERO)) else {
@@ -202,12 +199,12 @@ impl Server {
         Ok(Some(how))
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    /// The coordinator's key: may do everything.
+    /// The coordinator's key, which allows everything.
     pub fn coordinator_key(&self) -> &Secret {
         &self.keys.coordinator.1
     }
@@ -217,24 +214,24 @@ impl Server {
         self.keys.agents.get(name).map(|(_, secret)| secret)
     }
 
-    /// Its folder, with its configuration, its log and what it keeps.
+    /// The folder with its configuration, log and store.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The process, while it runs.
+    /// The process id, while it runs.
     pub fn process_id(&self) -> Option<i32> {
         self.process.as_ref().map(|process| process.id)
     }
 
-    /// Ends it as `kill -9` does.
+    /// Kills it like `kill -9`.
     pub fn kill(&mut self) {
         if let Some(process) = self.process.take() {
             process.end(libc::SIGKILL);
         }
     }
 
-    /// Ends it.
+    /// Stops it.
     pub fn stop(&mut self) {
         if let Some(process) = self.process.take() {
             process.end(libc::SIGTERM);
@@ -266,12 +263,12 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // It needs nothing of it, and passwords may stand there.
+            // It needs no environment, which may contain passwords.
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-            // Ctrl-C is not for it: it goes with the process that started it.
+            // Protect it from Ctrl-C: it ends with the process that started it.
             .process_group(0);
-        // SAFETY: between fork and exec only two system calls are made, which take no memory.
+        // SAFETY: between fork and exec only two system calls run, and they allocate no memory.
         unsafe { command.pre_exec(end_with_parent) };
         let (started, starts) = channel();
         let (ends, ended) = channel();
@@ -281,7 +278,7 @@ impl Server {
                 let _ = started.send(Ok(child.id() as libc::pid_t));
             });
             match child {
-                // Nobody may be there any more to hear it.
+                // The receiver may be gone.
                 Err(error) => drop(started.send(Err(error))),
                 Ok(mut child) => {
                     let how = child.wait();
@@ -306,7 +303,7 @@ impl Server {
         })
     }
 
-    /// The last lines of its log, which has no secrets.
+    /// The last lines of its log, which contains no secrets.
     fn log(&self) -> String {
         let text = fs::read_to_string(self.folder.path().join(LOG)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -321,7 +318,7 @@ impl Drop for Server {
 }
 
 impl Process {
-    /// How it ended, if it does so within a time.
+    /// How it ended, if it does so within this time.
     fn wait(&mut self, time: Duration) -> Option<String> {
         match self.ended.recv_timeout(time) {
             Ok(how) => Some(how),
@@ -330,11 +327,12 @@ impl Process {
         }
     }
 
-    /// Asks it to end, and sees to it.
+    /// Asks it to end, and kills it if it does not.
     fn end(mut self, signal: i32) {
         let mut signal = signal;
         while self.wait(Duration::ZERO).is_none() {
-            // SAFETY: a signal to a child that nobody has waited for, which keeps its number.
+            // SAFETY: a signal to a child that has not been waited for, so its process id is still
+            // valid.
             unsafe { libc::kill(self.id, signal) };
             if self.wait(END_LIMIT).is_some() {
                 break;
@@ -345,7 +343,7 @@ impl Process {
     }
 }
 
-/// Has the kernel end this process with its parent.
+/// Makes the kernel end this process with its parent.
 fn end_with_parent() -> io::Result<()> {
     // SAFETY: a system call without pointers.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } {
@@ -354,7 +352,7 @@ fn end_with_parent() -> io::Result<()> {
     }
 }
 
-/// The port in the file that the server writes when it listens.
+/// The port from the file that the server writes when it listens.
 fn listening(folder: &Path) -> Option<u16> {
     let mut files = fs::read_dir(folder).ok()?;
     let file = files.find_map(|file| file.ok().filter(|f| f.path().extension().is_some()))?;
@@ -373,13 +371,13 @@ fn key(whom: &str) -> Result<(String, Secret), ServerError> {
     Ok((pair.public_key(), Secret::new(seed)))
 }
 
-/// The prefix of the subjects under which a client is answered: its own, so that none reads what
-/// another is answered.
+/// The subject prefix for replies to a client. Each client has a different one, so that none can
+/// read another's replies.
 pub(crate) fn inbox(whom: &str) -> String {
     format!("_INBOX_{whom}")
 }
 
-/// The server's configuration. It has public keys only.
+/// The server's configuration, which contains only public keys.
 fn config(folder: &Path, port: u16, run: &RunId, keys: &Keys) -> String {
     let folder = folder.display();
     let mut users = format!("    {{ nkey: {} }}\n", keys.coordinator.0);
@@ -404,7 +402,7 @@ fn config(folder: &Path, port: u16, run: &RunId, keys: &Keys) -> String {
             subjects(false)
         );
     }
-    // -1 has the server take any port that is free.
+    // With -1 the server picks a free port.
     let port = if port == 0 { -1 } else { i32::from(port) };
     format!(
         "host: \"127.0.0.1\"\n\
@@ -443,7 +441,7 @@ mod tests {
         assert!(own.contains(
             "subscribe: [\"dyno.r1.ctl.gen1\", \"dyno.r1.clk.gen1\", \"_INBOX_gen1.>\"]"
         ));
-        // The secret halves of the keys are nowhere in it.
+        // It does not contain the secret halves of the keys.
         for secret in [&keys.coordinator.1, &keys.agents[&name].1] {
             assert!(!text.contains(secret.expose()));
         }

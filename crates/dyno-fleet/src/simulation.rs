@@ -1,5 +1,6 @@
-//! Whole runs of a fleet in virtual time, on the simulated bus: agents with clocks of their own and
-//! a load that is drawn from a seed. For tests, and to see what many agents would cost.
+//! Simulates whole runs with agents in virtual time, on the simulated bus: each agent has a
+//! separate clock, and its load is drawn from a seed. For tests, and to estimate the cost of many
+//! agents.
 
 mod host;
 
@@ -21,25 +22,25 @@ use crate::names::AgentName;
 use host::Host;
 pub use host::{Load, recorded};
 
-/// The civil time at which the simulation begins, in nanoseconds since 1970.
+/// The civil time at the start of the simulation, in nanoseconds since 1970.
 const EPOCH_NS: u64 = 1_800_000_000_000_000_000;
 
-/// An agent's host, and what happens to it. Instants are of the true time, from 0.
+/// An agent's host and its faults. Times are true time, from 0.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Its monotonic clock at true instant 0.
+    /// Its monotonic clock at true time 0.
     pub clock_ns: Nanos,
     /// How much faster its clock is, as a share.
     pub drift: f64,
     /// By how much its civil clock is ahead, in nanoseconds.
     pub civil_ahead_ns: i64,
-    /// When it is killed.
+    /// When its process is killed.
     pub dies_at: Option<Nanos>,
-    /// From when to when it is stopped, with its load.
+    /// When it is suspended with its load: from and to.
     pub frozen: Option<(Nanos, Nanos)>,
-    /// When a second process of its name comes.
+    /// When a second process with its name starts.
     pub twin_at: Option<Nanos>,
-    /// How many intervals its load has.
+    /// Number of intervals of its load.
     pub intervals: u64,
     /// Its program.
     pub build: Build,
@@ -63,61 +64,61 @@ impl Default for Setup {
 /// A run to simulate.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What is coordinated.
+    /// The configuration of the coordinator.
     pub config: FleetConfig,
     /// The hosts of the agents, in the order of their names.
     pub hosts: Vec<Setup>,
-    /// What the load of each records.
+    /// The load that each records.
     pub load: Load,
-    /// What is wrong with the bus.
+    /// The faults of the bus.
     pub faults: Faults,
-    /// Whether what the loads record is kept for [`HostEnd`].
+    /// Whether to keep the recorded intervals for [`HostEnd`].
     pub keeps_recorded: bool,
     /// When the coordinator is killed.
     pub coordinator_dies_at: Option<Nanos>,
-    /// When everything is looked at, whatever still goes on.
+    /// When the simulation ends in any case.
     pub until: Nanos,
-    /// The seed of all that is random.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// What happened.
+/// The result of a simulation.
 #[derive(Debug)]
 pub struct Simulated {
-    /// What came of the run; `None` if the coordinator did not end it.
+    /// The report of the run; `None` if the coordinator did not finish.
     pub report: Option<Report>,
-    /// The intervals that the coordinator told, in that order.
+    /// The intervals that the coordinator reported, in order.
     pub merged: Vec<Merged>,
-    /// What it found meanwhile.
+    /// Its findings during the run.
     pub findings: Vec<Finding>,
     /// The hosts.
     pub hosts: Vec<HostEnd>,
-    /// What went over the bus.
+    /// Traffic over the bus.
     pub traffic: Traffic,
-    /// When the coordinator was done, in true time.
+    /// When the coordinator finished, in true time.
     pub over_at: Option<Nanos>,
-    /// CPU time that the coordinator took, in nanoseconds.
+    /// CPU time of the coordinator, in nanoseconds.
     pub coordinator_cpu_ns: Nanos,
 }
 
-/// What happened on a host.
+/// The result on a host.
 #[derive(Clone, Debug, Default)]
 pub struct HostEnd {
-    /// What its load recorded, with instants since its start by its own clock.
+    /// The intervals that its load recorded, with times since its start by its own clock.
     pub recorded: Vec<Interval>,
     /// When its load began, in true time.
     pub began_at: Option<Nanos>,
     /// When its load ended, in true time.
     pub load_ended_at: Option<Nanos>,
-    /// Whether its load still goes on.
+    /// Whether its load is still running.
     pub is_loading: bool,
-    /// How its agent left; `None` if it was killed, or has not.
+    /// How its agent exited; `None` if it was killed, or has not.
     pub exit: Option<Exit>,
-    /// How the second process of its name left.
+    /// How the second process with its name exited.
     pub twin_exit: Option<Exit>,
 }
 
-/// Who is to be looked at: the coordinator, or an end of the bus.
+/// What to wake: the coordinator, or an end of the bus.
 const COORDINATOR: usize = 0;
 
 struct Run {
@@ -125,18 +126,18 @@ struct Run {
     coordinator: Coordinator,
     bus: SimulatedBus,
     hosts: Vec<Host>,
-    /// When somebody is to be looked at next.
+    /// When to wake which next.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// The earliest of each that is in there.
+    /// The earliest entry of each in it.
     planned: Vec<Nanos>,
     out: Simulated,
 }
 
-/// Who looks on.
+/// An observer of the simulation.
 pub trait Watch {
-    /// Takes an interval of all; one that it returns is kept.
+    /// Receives a merged interval; one that it returns is kept.
     fn told(&mut self, merged: Merged) -> Option<Merged>;
-    /// The coordinator's turn begins, or ends.
+    /// The coordinator's turn begins or ends.
     fn turn(&mut self, begins: bool);
 }
 
@@ -152,8 +153,8 @@ impl Watch for Keep {
     fn turn(&mut self, _begins: bool) {}
 }
 
-/// Simulates a run to its end, or to the instant at which it is looked at. `None` where there are
-/// not as many hosts as agents, or the run cannot be divided among them.
+/// Simulates a run to its end or time limit. `None` if the number of hosts differs from the number
+/// of agents, or the run cannot be divided among them.
 pub fn run(scenario: &Scenario, watch: &mut impl Watch) -> Option<Simulated> {
     if scenario.hosts.len() != scenario.config.agents.len() {
         return None;
@@ -247,7 +248,7 @@ impl Run {
         if now >= self.planned_tick() {
             self.coordinator.tick(now);
         }
-        // What it says is encoded by it, too.
+        // The coordinator also encodes its messages, which counts as its CPU time.
         let (mut said, mut told) = (Vec::new(), Vec::new());
         while let Some(output) = self.coordinator.next_output() {
             match output {
@@ -278,7 +279,7 @@ impl Run {
         }
     }
 
-    /// A message alone has the coordinator look at nothing but it.
+    /// The time of the next tick; a message alone does not cause one.
     fn planned_tick(&self) -> Nanos {
         match self.planned[COORDINATOR] {
             Nanos::MAX => 0,
@@ -286,7 +287,7 @@ impl Run {
         }
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether nothing more will happen.
     fn is_quiet(&self) -> bool {
         let coordinated = self.out.over_at.is_some() || self.scenario.coordinator_dies_at.is_some();
         coordinated && self.hosts.iter().all(Host::is_gone)

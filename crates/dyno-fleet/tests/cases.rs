@@ -1,5 +1,5 @@
-//! What can go wrong, one thing at a time, in virtual time.
-#![allow(clippy::unwrap_used)] // what is wrong in a test ends it
+//! Single faults, in virtual time.
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
@@ -14,7 +14,7 @@ use dyno_fleet::simulation::{Keep, Load, Scenario, Setup, Simulated, run};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Three agents without a fault, ten seconds each.
+/// Three agents without faults, ten seconds each.
 fn scenario() -> Scenario {
     let names = ["gen1", "gen2", "gen3"].map(|name| AgentName::new(name).unwrap());
     Scenario {
@@ -68,7 +68,7 @@ fn report(out: &Simulated) -> &Report {
     out.report.as_ref().unwrap()
 }
 
-/// Everything that all loads recorded.
+/// The sum of everything that the loads recorded.
 fn recorded(out: &Simulated) -> Interval {
     let mut all = Interval::default();
     for interval in out.hosts.iter().flat_map(|host| &host.recorded) {
@@ -110,7 +110,8 @@ fn parts_go_by_what_agents_can_offer() {
     let report = report(&out);
     assert_eq!(report.failed, None);
     assert_eq!(report.total, recorded(&out));
-    // The first can offer 1,000 a second, the others two and three times as much.
+    // The ceilings are 1,000 per second for the first agent, and two and three times that for the
+    // others.
     let fractions: Vec<f64> = report.agents.iter().map(|agent| agent.fraction).collect();
     assert_eq!(fractions, [1.0 / 6.0, 2.0 / 6.0, 3.0 / 6.0]);
     let share = report.division.share(3);
@@ -144,7 +145,7 @@ fn clocks_may_be_an_hour_apart_and_drift() {
     assert_eq!(report.total, recorded(&out));
     let begins = out.hosts.iter().map(|host| host.began_at.unwrap());
     let spread = begins.clone().max().unwrap() - begins.min().unwrap();
-    // Within what exchanges of 0.8 ms at most can hide, and what a second's drift adds.
+    // Within the error of exchanges of at most 0.8 ms, plus a second's drift.
     assert!(spread < 1_000_000, "{spread}");
     for (agent, setup) in report.agents.iter().zip(&scenario.hosts) {
         let clock = agent.clock.unwrap();
@@ -214,7 +215,7 @@ fn an_agent_that_dies_fails_the_run() {
         failed.contains("gen3 was lost: nothing was heard of it for 5."),
         "{failed}"
     );
-    // The others were stopped, and what they had is kept.
+    // The others were stopped, and their records are kept.
     for host in &out.hosts[..2] {
         assert!(host.recorded.len() < 10, "{}", host.recorded.len());
         assert_eq!(host.exit, Some(Exit::Done));
@@ -248,7 +249,7 @@ fn a_degraded_run_goes_on_without_the_agent() {
         .map(|m| m.index)
         .collect();
     assert!(alone.contains(&9) && !alone.contains(&0), "{alone:?}");
-    // Their load is what it was: nothing of the lost one's was given to them.
+    // Their load is unchanged: they did not take over the lost agent's share.
     assert!(out.hosts[..2].iter().all(|host| host.recorded.len() == 10));
 }
 
@@ -265,7 +266,7 @@ fn an_agent_that_was_stopped_for_long_is_refused_when_it_is_back() {
     assert!(kinds(&out).contains(&Kind::AgentLost));
     assert!(kinds(&out).contains(&Kind::AgentReturned));
     assert!(matches!(&out.hosts[1].exit, Some(Exit::Refused { why }) if why.contains("came back")));
-    // What it measured meanwhile is kept apart.
+    // Its measurements from that time are counted separately.
     let report = report(&out);
     let own: u64 = out.hosts[1]
         .recorded
@@ -288,7 +289,7 @@ fn orphans_stop_by_themselves() {
     for host in &out.hosts {
         let ended = host.load_ended_at.unwrap();
         assert!((15 * SECOND..18 * SECOND).contains(&ended), "{ended}");
-        // The bus took all, and whoever reads it finds everything.
+        // The bus stored everything for a later reader.
         assert_eq!(host.exit, Some(Exit::Orphaned { unconfirmed: 0 }));
     }
 }
@@ -324,7 +325,7 @@ fn another_program_is_refused_unless_it_is_allowed() {
     let out = simulate(&scenario);
     assert_eq!(out.findings[0].outcome, Outcome::Doubt);
     assert_eq!(report(&out).failed, None);
-    // Scripts are compared only where an agent has one.
+    // Scripts are compared only if an agent has one.
     scenario.hosts[1].build = Build::default();
     scenario.config.build.script_sha256 = "abc".to_owned();
     assert_eq!(kinds(&simulate(&scenario)), []);
@@ -347,7 +348,7 @@ fn who_does_not_come_is_named() {
 #[test]
 fn a_start_that_not_all_confirm_is_called_off_and_tried_again() {
     let mut scenario = scenario();
-    // Armed after the burst of clocks; the second agent hears nothing just then.
+    // Agents are armed after the burst of probes; the second agent is cut off at that time.
     let armed = 310_000_000;
     scenario.faults.cut = vec![(2, armed, armed + 2 * SECOND)];
     let out = simulate(&scenario);
@@ -368,7 +369,7 @@ fn a_start_that_not_all_confirm_is_called_off_and_tried_again() {
 #[test]
 fn agents_that_do_not_do_their_shares_are_told() {
     let mut scenario = scenario();
-    // All do the same, and the first was to do three times as much.
+    // All generate the same load, although the first should generate three times as much.
     scenario.config.division = Division::by_weights(&[3, 1, 1]).unwrap();
     let out = simulate(&scenario);
     let unequal = |kind: &&Kind| **kind == Kind::UnequalAgents;

@@ -1,5 +1,5 @@
 //! Fleets over a real NATS server: `DYNO_TEST_NATS_SERVER`, or the one in `PATH`.
-#![allow(clippy::unwrap_used, clippy::panic)] // what is wrong in a test ends it
+#![allow(clippy::unwrap_used, clippy::panic)] // tests may panic
 
 mod common;
 
@@ -51,7 +51,7 @@ fn member(server: &Server, run: &str, name: &AgentName, key: &Secret) -> NatsCon
     }
 }
 
-/// A run of three agents. `at` is told the number of each interval that is complete.
+/// A run with three agents. `at` is called with the number of each complete interval.
 fn run(server: &Server, run: &str, plan: &str, intervals: u64, at: impl FnMut(u64)) -> Told {
     let names = names(3);
     let mut config = config(run, &names, intervals);
@@ -86,7 +86,7 @@ fn agents_over_nats_are_one() {
             "{}: offset {} ns, delay {} ns, began {:?} ns late",
             agent.name, clock.offset_ns, clock.delay_ns, agent.late_ns
         );
-        // It is one clock.
+        // All agents have the same clock.
         assert!(
             clock.offset_ns.unsigned_abs() <= clock.delay_ns / 2,
             "{clock:?}"
@@ -130,12 +130,12 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
     drop(killer.join().unwrap());
 }
 
-/// What comes within a time.
+/// Everything that arrives within this time.
 fn heard(bus: &mut NatsBus, time: Duration) -> Vec<Incoming> {
     let until = Clock.now() + time.as_nanos() as u64;
     let mut all = Vec::new();
     while let Some(incoming) = bus.receive(until).unwrap() {
-        // That it is connected is known.
+        // Ignore the initial connection.
         all.extend(Some(incoming).filter(|incoming| *incoming != Incoming::Up));
     }
     all
@@ -148,7 +148,7 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
     let mut coordinator = leader(&server, "r3");
     let key = server.agent_key(&names[0]).unwrap();
     let mut own = NatsBus::connect(member(&server, "r3", &names[0], key)).unwrap();
-    // With the key of the first under the name of the second.
+    // The first agent's key with the second agent's name.
     let mut false_one = NatsBus::connect(member(&server, "r3", &names[1], key)).unwrap();
     let subject = |channel, name: &AgentName| Subject {
         run: RunId::new("r3").unwrap(),
@@ -204,8 +204,8 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
     );
 }
 
-/// The bus acknowledges a record where its sender says, with rights of its own: an agent could have
-/// it send orders that the agent may not give.
+/// The bus acknowledges a record to any reply subject, with its own rights: an agent could misuse
+/// that to send orders that it may not send itself.
 #[test]
 fn what_an_agent_has_the_bus_answer_does_no_harm() {
     use async_nats::{ConnectOptions, jetstream};
@@ -248,7 +248,7 @@ fn what_an_agent_has_the_bus_answer_does_no_harm() {
         matches!(strange[..], [MessageError::Acknowledgement { .. }]),
         "{told:?}"
     );
-    // All five are there to be read, and not even the coordinator can throw a record away.
+    // All five can be read: not even the coordinator can delete a record.
     assert_eq!(told.len(), 6, "{told:?}");
     runtime.block_on(async {
         let client = connect(server.coordinator_key()).await.unwrap();
@@ -329,7 +329,7 @@ fn what_is_sent_twice_is_kept_once() {
     assert_eq!(kept(&server, "r5"), 0);
 }
 
-/// How many messages the stream of a run has.
+/// Number of messages in the stream of a run.
 fn kept(server: &Server, run: &str) -> u64 {
     let key = server.coordinator_key().expose().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -344,7 +344,6 @@ fn kept(server: &Server, run: &str) -> u64 {
     })
 }
 
-/// All files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -367,11 +366,11 @@ fn no_secret_is_kept_by_the_server() {
     let plan = serde_json::to_string(&target.plan()).unwrap();
     assert!(!plan.contains(canary));
     let server = start("r6", &names(3));
-    // While the run goes on, and after it.
+    // During the run, and after it.
     let mut seen: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let mut look = || {
         let all = files(server.folder()).into_iter();
-        // One that is gone meanwhile holds nothing.
+        // A file may have disappeared in the meantime.
         seen.extend(all.filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))));
     };
     let told = run(&server, "r6", &plan, 8, |_| look());
@@ -397,9 +396,9 @@ fn no_secret_is_kept_by_the_server() {
             assert!(!has(bytes, secret), "{} has a secret", path.display());
         }
     }
-    // The server's configuration is there, so that the search was one.
+    // Check that the search works: it finds the server's configuration.
     assert!(seen.iter().any(|(_, bytes)| has(bytes, "max_file_store")));
-    // What is kept of a run goes with it.
+    // The stored data of a run is deleted at its end.
     let left: u64 = files(server.folder())
         .iter()
         .filter(|path| path.components().any(|part| part.as_os_str() == "streams"))

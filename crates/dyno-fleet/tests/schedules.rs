@@ -1,7 +1,7 @@
-//! Random schedules: a bus that loses, delays, repeats and reorders, that goes away and comes back;
-//! agents that die, stand still, come twice, and whose clocks are wrong; a coordinator that dies.
-//! Whatever happens, no sum is wrong, nothing hangs, and what is wrong has a name.
-#![allow(clippy::unwrap_used)] // what is wrong in a test ends it
+//! Random schedules. The bus loses, delays, repeats and reorders messages, and disconnects; agents
+//! die, stall, start twice, and have wrong clocks; the coordinator dies. In all cases sums are
+//! right, nothing hangs, and each problem is reported.
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use dyno_fleet::message::{Build, End};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::simulation::{Keep, Load, Scenario, Setup, Simulated, run};
 
-/// How many schedules are tried; `DYNO_FLEET_SCHEDULES` has another number.
+/// Number of schedules; `DYNO_FLEET_SCHEDULES` overrides it.
 const SCHEDULES: u64 = 10_000;
 
 const SECOND: u64 = 1_000_000_000;
-/// An interval is short here, so that a schedule is.
+/// Short intervals keep a schedule short.
 const INTERVAL: u64 = SECOND / 2;
-/// After so long everything is over.
+/// Everything is over after this time.
 const UNTIL: u64 = 400 * SECOND;
 
 #[test]
@@ -47,7 +47,7 @@ fn no_schedule_makes_a_wrong_sum_or_hangs() {
     if count < SCHEDULES {
         return;
     }
-    // Schedules that all end in the same way would try nothing.
+    // Schedules with only one kind of ending would test too little.
     for what in ["complete", "degraded", "failed", "coordinator died"] {
         assert!(
             tally
@@ -70,7 +70,7 @@ fn no_schedule_makes_a_wrong_sum_or_hangs() {
     }
 }
 
-/// A schedule: half of them with a good bus, and most hosts without a fault.
+/// Draws a schedule: half of them with a reliable bus, and most hosts without faults.
 fn draw(seed: u64) -> Scenario {
     let mut stream = Stream::new(seed, 77);
     let agents = 1 + stream.below(3) as usize;
@@ -127,7 +127,6 @@ fn draw(seed: u64) -> Scenario {
     }
 }
 
-/// What is wrong with the bus.
 fn faults(stream: &mut Stream, agents: usize) -> Faults {
     let mut below = |n: u64| stream.below(n);
     let bad = below(2) == 1;
@@ -164,7 +163,6 @@ fn faults(stream: &mut Stream, agents: usize) -> Faults {
     }
 }
 
-/// A host, and what happens to it.
 fn host(stream: &mut Stream, intervals: u64) -> Setup {
     let mut below = |n: u64| stream.below(n);
     let mut rarely = |of: u64, within: u64| (below(of) == 0).then(|| below(within));
@@ -184,12 +182,12 @@ fn host(stream: &mut Stream, intervals: u64) -> Setup {
     }
 }
 
-/// Holds what has to hold, and says how it ended.
+/// Checks all properties; returns how the run ended.
 fn check(seed: u64, scenario: &Scenario, out: &Simulated) -> &'static str {
     sums_are_right(seed, scenario, out);
     nobody_hangs(seed, scenario, out);
     let Some(report) = &out.report else {
-        // Killed before it was over, that is.
+        // Killed before the run was over.
         assert!(scenario.coordinator_dies_at.is_some(), "{seed}: no report");
         return "coordinator died";
     };
@@ -216,7 +214,7 @@ fn check(seed: u64, scenario: &Scenario, out: &Simulated) -> &'static str {
         assert!(doubts, "{seed}: nothing is said of a loss");
         return "degraded";
     }
-    // Nothing is missing: the record is everything that was measured.
+    // Nothing is missing: the record is the sum of everything measured.
     let mut all = Interval::default();
     for interval in out.hosts.iter().flat_map(|host| &host.recorded) {
         all.merge_sums(interval);
@@ -236,7 +234,7 @@ fn check(seed: u64, scenario: &Scenario, out: &Simulated) -> &'static str {
     "complete"
 }
 
-/// Each interval is the sum of what those recorded who are in it, and each agent is in it once.
+/// Each interval is the sum of its agents' recordings, and includes each agent once.
 fn sums_are_right(seed: u64, scenario: &Scenario, out: &Simulated) {
     let mut complete = BTreeMap::new();
     for merged in &out.merged {
@@ -288,7 +286,7 @@ fn sums_are_right(seed: u64, scenario: &Scenario, out: &Simulated) {
     assert_eq!(events, all.counters.events, "{seed}");
 }
 
-/// The coordinator ends, agents leave, and no load goes on without it.
+/// The coordinator ends, agents exit, and no load continues without it.
 fn nobody_hangs(seed: u64, scenario: &Scenario, out: &Simulated) {
     let limits = scenario.config.limits;
     assert!(
@@ -322,7 +320,7 @@ fn nobody_hangs(seed: u64, scenario: &Scenario, out: &Simulated) {
     }
 }
 
-/// All began at the same instant, as far as clocks were known.
+/// All began at the same time, within the precision of the clocks.
 fn together(seed: u64, scenario: &Scenario, out: &Simulated) {
     let report = out.report.as_ref().unwrap();
     let start = out
@@ -333,7 +331,7 @@ fn together(seed: u64, scenario: &Scenario, out: &Simulated) {
     for ((agent, host), setup) in report.agents.iter().zip(&out.hosts).zip(&scenario.hosts) {
         let late = agent.late_ns.unwrap();
         let off = host.began_at.unwrap() as i128 - i128::from(first) - i128::from(late);
-        // What the slowest exchange may hide, there and back, and what a clock drifts until then.
+        // The error of the slowest exchange, out and back, and the drift of a clock until then.
         let halted = setup.frozen.map_or(0, |(from, to)| to - from);
         let bound = 2 * scenario.faults.delay_ns.1 + SECOND / 100 + halted;
         let shown = (off.unsigned_abs() as u64, bound);

@@ -1,4 +1,4 @@
-//! The host's logs laid beside a run: from samples to seconds of the measurement.
+//! Aligns a host's logs with a run: converts sample times to seconds of the measurement.
 
 use dyno_core::record::{Fact, NotObserved, RunRecord, Series, SeriesKey};
 use dyno_core::summary::IntervalSummary;
@@ -14,36 +14,34 @@ use crate::{Warning, observed};
 pub(crate) struct HostLog {
     pub(crate) file: String,
     pub(crate) tool: &'static str,
-    /// Whether its first sample is the mean since the machine started, as that of `vmstat` and
-    /// `iostat` is.
+    /// Whether its first sample is the mean since boot, as in `vmstat` and `iostat`.
     pub(crate) first_since_boot: bool,
-    /// The distance of samples, where they have no times.
+    /// The interval between samples that have no times.
     pub(crate) interval_s: f64,
     /// Each sample's time as printed.
     pub(crate) moments: Vec<Option<Moment>>,
     pub(crate) collected: Collected,
     pub(crate) facts: Vec<Fact>,
-    /// Data for which it has columns but that is left out, with the reason.
+    /// Data that has columns but is left out, with the reason.
     pub(crate) gaps: Vec<NotObserved>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Where a run stands among those that were read together.
+/// The position of a run among those read together.
 pub(crate) struct Place {
-    /// When it began, seconds since the epoch.
+    /// When it began, in seconds since the epoch.
     pub(crate) start: Option<f64>,
     /// Whether it is the only run.
     pub(crate) alone: bool,
-    /// Its number, from 0.
     pub(crate) index: usize,
-    /// How far local times are ahead of UTC, where they do not say it.
+    /// How far local times without an offset are ahead of UTC.
     pub(crate) utc_offset_s: f64,
 }
 
-/// A warning about a run: its line, and what.
+/// A warning about a run: its line and text.
 type Said = Vec<(Option<usize>, String)>;
 
-/// Adds what the logs say of the time of the run.
+/// Adds the logs' samples from the time of the run.
 pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &mut Said) {
     let end_s = end_s(run);
     let warmup_s = run
@@ -69,7 +67,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
             end_s.map_or(f64::INFINITY, |end| end + log.interval_s),
         );
         for values in &log.collected.all {
-            // All devices together would be counted twice beside each device.
+            // The sum of all devices would count each of them twice.
             let doubled = disks_apart && values.name.starts_with("host.disk[all]");
             let known = |series: &Series| series.key.name == values.name;
             if doubled || run.series.iter().any(known) {
@@ -113,7 +111,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     }
 }
 
-/// The first report, if it is left out. Most logs do not say what time it covers.
+/// The first report, if it is left out. Most logs do not show which period it covers.
 fn first_left_out(log: &HostLog) -> Option<NotObserved> {
     let tool = log.tool;
     let why = format!(
@@ -133,7 +131,7 @@ fn unknown(run: &RunRecord, logs: &[HostLog]) -> Vec<NotObserved> {
     gaps.filter(unknown).cloned().collect()
 }
 
-/// When the run ended, by the last thing that it tells.
+/// The end of the run, according to its last data.
 fn end_s(run: &RunRecord) -> Option<f64> {
     run.summary
         .as_ref()
@@ -153,7 +151,8 @@ fn has_devices(collected: &Collected) -> bool {
     collected.all.iter().any(device)
 }
 
-/// Each sample's time in seconds of the measurement; `None` if nothing ties the log to this run.
+/// Each sample's time in seconds of the measurement; `None` if the log cannot be assigned to this
+/// run.
 fn times(
     log: &HostLog,
     intervals: &[IntervalSummary],
@@ -199,7 +198,7 @@ fn times(
     Some(nominal)
 }
 
-/// How a log was laid beside the run by what moves with the throughput.
+/// Describes how a log was aligned by its correlation with throughput.
 fn aligned(log: &HostLog, tie: &Tie) -> String {
     let (file, tool) = (&log.file, log.tool);
     let began = match tie.offset_s {
@@ -229,7 +228,7 @@ fn aligned(log: &HostLog, tie: &Tie) -> String {
     )
 }
 
-/// The samples within the window, without one that is the mean since the machine started.
+/// The samples in the window, without a mean since boot.
 fn series(log: &HostLog, values: &Values, times: &[f64], window: (f64, f64)) -> Option<Series> {
     let first = usize::from(log.first_since_boot);
     let points = values.values.iter().filter(|(sample, _)| *sample >= first);

@@ -1,20 +1,19 @@
-//! Moments as logs print them: seconds since the epoch, ISO 8601, `date`, and what `iostat -t` and
-//! `vmstat -t` print under several locales.
+//! Parses times in logs: seconds since the epoch, ISO 8601, `date`, and the output of `iostat -t`
+//! and `vmstat -t` under several locales.
 
-/// A moment as printed.
+/// A time as printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
-    /// Seconds since the Unix epoch if `utc`, else what they would be if the printed local time
-    /// were UTC.
+    /// Seconds since the Unix epoch if `utc`; for a local time, seconds as if it were UTC.
     pub(crate) seconds: f64,
-    /// Whether the text told its offset from UTC, which then is in `seconds`.
+    /// Whether the text had an offset from UTC, which `seconds` then includes.
     pub(crate) utc: bool,
-    /// Whether day and month may be exchanged.
+    /// Whether day and month may be swapped.
     pub(crate) ambiguous: bool,
 }
 
 impl Moment {
-    /// Seconds since the Unix epoch, where local times are so much ahead of UTC.
+    /// Seconds since the Unix epoch, if local times are this far ahead of UTC.
     pub(crate) fn unix_s(&self, local_offset_s: f64) -> f64 {
         if self.utc {
             self.seconds
@@ -24,7 +23,7 @@ impl Moment {
     }
 }
 
-/// A whole text as a moment. A time without a date is none.
+/// Parses a whole text as a time. A time without a date is rejected.
 pub(crate) fn moment(text: &str) -> Option<Moment> {
     let text = text.trim().trim_matches(['[', ']', '(', ')']);
     if let Some(seconds) = epoch(text) {
@@ -36,7 +35,7 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     }
     let mut parts = Parts::default();
     let split = |c: char| c.is_whitespace() || (c == 'T' && text.contains(':'));
-    // `T` divides date and time only between digits; elsewhere it begins a weekday or a zone.
+    // `T` separates date and time only between digits; elsewhere it begins a weekday or a zone.
     let divided: String = text
         .char_indices()
         .map(|(at, c)| {
@@ -56,14 +55,15 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     parts.moment()
 }
 
-/// A moment at the beginning of a line, and the rest of the line.
+/// Parses a time at the beginning of a line; returns the rest of the line, too.
 pub(crate) fn prefix(line: &str) -> Option<(Moment, &str)> {
     let line = line.trim_start();
     let bare = line.trim_start_matches('[');
     if !bare.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    // A date and a time are two words, or one with a `T` between; the epoch is one.
+    // A date and a time are two words, or one with a `T` between them; seconds since the epoch are
+    // one.
     let mut end = 0;
     for _ in 0..2 {
         let rest = &line[end..];
@@ -88,7 +88,7 @@ fn epoch(text: &str) -> Option<f64> {
     (1e9..4e9).contains(&seconds).then_some(seconds)
 }
 
-/// What the words of a moment said so far.
+/// The parts of a time parsed so far.
 #[derive(Default)]
 struct Parts {
     date: Option<(i64, u32, u32)>,
@@ -102,7 +102,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Takes one word; `None` if it cannot belong to a moment.
+    /// Parses a word; `None` if it cannot belong to a time.
     fn take(&mut self, word: &str) -> Option<()> {
         let word = word.trim_end_matches([',', '.']);
         let lower = word.to_ascii_lowercase();
@@ -130,7 +130,7 @@ impl Parts {
             "am" => self.afternoon = Some(false),
             "pm" => self.afternoon = Some(true),
             _ if zone(word).is_some() => self.offset_s = zone(word),
-            // An ambiguous or unknown zone name is not taken as UTC.
+            // Do not treat an ambiguous or unknown zone name as UTC.
             _ if is_zone(word) => return None,
             _ => {
                 if !word.chars().all(char::is_alphabetic) || word.chars().count() > 12 {
@@ -195,7 +195,8 @@ impl Parts {
     }
 }
 
-/// How far a zone is ahead of UTC, in seconds, if its name is unambiguous. `CST` and `IST` are not.
+/// How far a zone with an unambiguous name is ahead of UTC, in seconds. `CST` and `IST` are
+/// ambiguous.
 fn zone(name: &str) -> Option<f64> {
     const HOURS: [(&str, f64); 31] = [
         ("UTC", 0.0),
@@ -236,7 +237,6 @@ fn zone(name: &str) -> Option<f64> {
     own.map(|(_, hours)| hours * 3600.0)
 }
 
-/// Whether a word looks like a zone name.
 fn is_zone(word: &str) -> bool {
     let known = |names: &[&str]| names.contains(&word.to_ascii_lowercase().as_str());
     (3..=5).contains(&word.len())
@@ -250,8 +250,8 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// `2026-11-21`, `21.11.2026`, `11/21/26`, `11/21/2026`, `21/11/26`; and whether day and month
-/// may be exchanged. With slashes the month comes first, unless it cannot be one.
+/// `2026-11-21`, `21.11.2026`, `11/21/26`, `11/21/2026`, `21/11/26`; and whether day and month may
+/// be swapped. With slashes the month comes first, unless it is too large.
 pub(crate) fn date(word: &str) -> Option<((i64, u32, u32), bool)> {
     let separator = word.chars().find(|c| matches!(c, '-' | '/' | '.'))?;
     let mut numbers = [0_u32; 3];
@@ -298,7 +298,7 @@ pub(crate) fn offset(text: &str) -> Option<f64> {
     (hours <= 14 && minutes < 60).then(|| sign * f64::from(hours * 3600 + minutes * 60))
 }
 
-/// Days since 1 January 1970 in the Gregorian calendar; `None` for what is no date.
+/// Days since 1 January 1970 in the Gregorian calendar; `None` for an invalid date.
 fn days_from_epoch(year: i64, month: u32, day: u32) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
@@ -310,7 +310,7 @@ fn days_from_epoch(year: i64, month: u32, day: u32) -> Option<i64> {
     if !(1..=length).contains(&day) || !(1970..10_000).contains(&year) {
         return None;
     }
-    // Years that begin in March put the leap day at their end.
+    // Counting years from March puts the leap day at the end.
     let shifted = if month > 2 { year } else { year - 1 };
     let (era, month) = (shifted.div_euclid(400), i64::from((month + 9) % 12));
     let of_era = shifted.rem_euclid(400);
@@ -368,7 +368,7 @@ mod tests {
             "some words",
             "123456789",
             "Threads started!",
-            // In China or in Chicago?
+            // China or Chicago?
             "Sat Nov 21 13:07:48 CST 2026",
         ] {
             assert_eq!(moment(text), None, "{text}");

@@ -1,4 +1,4 @@
-//! What the command line in a log tells of the workload and the target.
+//! Workload and target according to the command line in a log.
 
 use dyno_core::db::Family;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
@@ -7,7 +7,7 @@ use dyno_core::summary::{TargetSummary, WorkloadSummary};
 use crate::sysbench::head::{self, option};
 use crate::sysbench::model::Draft;
 
-/// Options of sysbench itself and of its drivers: they do not belong to the workload.
+/// Options of sysbench itself and of its drivers, which do not belong to the workload.
 const GENERAL: [&str; 21] = [
     "threads",
     "num-threads",
@@ -31,11 +31,11 @@ const GENERAL: [&str; 21] = [
     "test",
     "config-file",
 ];
-/// Options whose values are told elsewhere: as the distribution, and as the target.
+/// Options whose values are recorded elsewhere: in the distribution and the target.
 const TOLD: [&str; 2] = ["rand-", "luajit-"];
 const OF_TARGET: [&str; 6] = ["host", "port", "socket", "user", "password", "db"];
 
-/// What ran. Nameless if the log does not say.
+/// The workload; without a name if the log has none.
 pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
     let name = head::workload(&draft.argv);
     let name = name.or(draft.kind.map(str::to_owned));
@@ -63,7 +63,7 @@ fn own_option(word: &str, draft: &Draft) -> Option<(String, OptionValue)> {
     let told = match dashed.as_str() {
         "rand-type" => rand(draft).is_some(),
         "db-driver" => family(&draft.argv).is_some(),
-        // As without it.
+        // The same as the default.
         "db-ps-mode" => value == "auto",
         other => TOLD.iter().any(|family| other.starts_with(family)),
     };
@@ -81,7 +81,8 @@ fn own_option(word: &str, draft: &Draft) -> Option<(String, OptionValue)> {
     Some((name.replace('-', "_"), value))
 }
 
-/// On what. Empty as far as the log does not say; the server's product and version it never says.
+/// The target. Fields missing in the log stay empty; it never contains the server's product and
+/// version.
 pub(crate) fn target(argv: &[String]) -> TargetSummary {
     let family = family(argv);
     TargetSummary {
@@ -118,7 +119,7 @@ fn url(argv: &[String], family: Family) -> String {
     dyno_core::redact::text(&url)
 }
 
-/// What the command line tells and the head of the output does not.
+/// Fills in what the command line shows and the head of the output does not.
 pub(crate) fn complete(draft: &mut Draft) {
     let figure = |names: &[&str]| {
         let figure = option(&draft.argv, names)?.parse::<f64>().ok();
@@ -130,8 +131,8 @@ pub(crate) fn complete(draft: &mut Draft) {
     draft.seed = draft.seed.or(seed.filter(|seed| *seed > 0));
 }
 
-/// The distribution of keys, if the command line tells it (said, or the default of that version) or
-/// the head of the output.
+/// The distribution of keys, from the command line (explicit, or the version's default) or the head
+/// of the output.
 pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
     if draft.argv.is_empty() {
         return draft.rand.clone();
@@ -219,7 +220,7 @@ mod tests {
                 r#"mysql_ssl=Text("REQUIRED")"#,
             ]
         );
-        // What nothing else can hold.
+        // Options without another field.
         assert_eq!(
             options("sysbench x --db-driver=drizzle --rand-type=odd --db-ps-mode=auto run"),
             [r#"db_driver=Text("drizzle")"#, r#"rand_type=Text("odd")"#]

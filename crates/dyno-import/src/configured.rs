@@ -1,5 +1,5 @@
-//! A server's configuration file beside a log: what the server was told, which need not be what
-//! it ran with.
+//! A server's configuration file that accompanies a log. The server may have run with other
+//! settings.
 
 use dyno_core::record::Fact;
 use dyno_core::redact;
@@ -16,8 +16,8 @@ const GROUPS: [&str; 6] = [
     "galera",
 ];
 
-/// The options of the server's groups as facts `server.configured.NAME`, the last one where a name
-/// stands twice. An option without a value is `ON`. Secrets are hidden.
+/// The options in the server's groups as facts `server.configured.NAME`; of repeated names the last
+/// one counts. An option without a value is `ON`. Secrets are hidden.
 pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
     let source = format!("as configured, from {}", log.name);
     let mut of_server = false;
@@ -58,7 +58,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
     (facts, warnings)
 }
 
-/// A group without the version that it is for, as in `mysqld-8.0`: `mariadb-client` is another.
+/// Removes the version from a group such as `mysqld-8.0`, but keeps `mariadb-client`.
 fn without_version(group: &str) -> &str {
     let version = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
     match group.rsplit_once('-') {
@@ -67,9 +67,9 @@ fn without_version(group: &str) -> &str {
     }
 }
 
-/// `name = value # why`, as a server reads it.
+/// Parses `name = value # why` as a server does.
 fn option(text: &str) -> (String, String) {
-    // An equals sign within a comment gives nothing a value.
+    // An equals sign in a comment does not start a value.
     let sign = text
         .find('=')
         .filter(|at| *at < without_comment(text).len());
@@ -96,9 +96,9 @@ fn without_comment(text: &str) -> &str {
     text[..at.unwrap_or(text.len())].trim()
 }
 
-/// The value without secrets: an option named after one, and a password within a text.
+/// Hides secrets: the value of an option with a secret's name, and a password in a text.
 fn secretless(name: &str, value: String) -> String {
-    // Galera's wsrep_sst_auth is a user and a password.
+    // Galera's wsrep_sst_auth contains a user and a password.
     if name.ends_with("_auth") {
         return redact::HIDDEN.to_owned();
     }

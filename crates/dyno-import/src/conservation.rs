@@ -1,31 +1,30 @@
-//! Limits on a log's lines from the total that the log states.
+//! Checks a log's lines against the total in the same log.
 
-/// A line holds too much if it exceeds its room by this factor.
+/// A line holds too much if it exceeds the remaining total by this factor.
 const BEYOND: f64 = 1.25;
 /// It must also be this many times the usual line. If not, all lines hold too much.
 const STANDS_OUT: f64 = 1.5;
-/// One in this many lines may be left out, and always one. With more, the total belongs to another
-/// run.
+/// At most one in this many lines may be left out, but always one. If more would be, the total
+/// belongs to another run.
 const LINES_EACH: usize = 50;
-/// A total and the lines of its run agree to this share.
+/// Relative tolerance between a total and the lines of its run.
 const AGREE: f64 = 0.02;
 
-/// A line: its rate, and how many seconds it covers.
+/// A line: its rate, and its length in seconds.
 pub(crate) type Held = (f64, f64);
 
-/// A line that holds more than the total has room for.
+/// A line that holds more than the total leaves for it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wild {
-    /// Its index.
     pub(crate) index: usize,
-    /// How many it holds.
+    /// The count it holds.
     pub(crate) holds: f64,
-    /// How many the total minus the other lines leaves for it.
+    /// The total minus the other lines.
     pub(crate) room: f64,
 }
 
-/// The lines without which the others and the total agree, at most one of [`LINES_EACH`]. Each
-/// line's ends may be off by `rounding_s`, so that it holds more or less of its neighbours' time.
+/// The lines to leave out so that the others agree with the total, at most one of [`LINES_EACH`].
+/// Each line's ends may be off by `rounding_s`, so it may include some of its neighbours' time.
 pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
     let mut found: Vec<Wild> = Vec::new();
     let mut kept: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
@@ -50,8 +49,8 @@ fn count((rate, length_s): &Held) -> f64 {
     rate * length_s
 }
 
-/// How far the sum may be off because of the lines' ends, of which each is off by chance; the first
-/// line begins at zero.
+/// The uncertainty of the sum from the lines' ends, which have independent errors; the first line
+/// begins at zero.
 fn slack(lines: &[(usize, Held)], rounding_s: f64) -> f64 {
     let apart = |pair: &[(usize, Held)]| (pair[1].1.0 - pair[0].1.0).powi(2);
     let last = lines.last().map_or(0.0, |(_, line)| line.0);
@@ -63,7 +62,7 @@ fn is_beyond(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> bool {
     largest(lines, total, rounding_s).is_some()
 }
 
-/// The largest line, if there is no room for it.
+/// The largest line, if the total has no room for it.
 fn largest(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> Option<Wild> {
     let (index, line) = lines
         .iter()
@@ -92,7 +91,7 @@ mod tests {
     fn a_line_that_breaks_the_total_is_found() {
         let mut lines = vec![(100.0, 1.0); 40];
         assert_eq!(wild(&lines, 4010.0, 0.5), []);
-        // A burst that the total includes is not such a line.
+        // A burst that the total includes is legitimate.
         lines[7].0 = 900.0;
         assert_eq!(wild(&lines, 4805.0, 0.5), []);
         let found = wild(&lines, 4010.0, 0.5);

@@ -1,4 +1,4 @@
-//! Whether the figures of one log agree with each other.
+//! Checks that the figures of one log agree with each other.
 
 use dyno_core::record::Fact;
 
@@ -9,12 +9,12 @@ use crate::runs;
 use crate::sysbench::head;
 use crate::sysbench::model::{Counted, Draft, Report};
 
-/// Times that differ by more than this share are not the same time. Counts and rates of some
-/// hundred events already imply it more closely.
+/// Relative tolerance between two times. Counts and rates of a few hundred events imply the time
+/// more precisely than that.
 pub(crate) const TIME_TOLERANCE: f64 = 0.02;
 
-/// What contradicts what, as (line, sentence); and the facts behind the question how long it took.
-/// Figures of one log that cannot all be true are a fact, too.
+/// Returns contradictions as (line, sentence), and facts about the run's length. Figures of one log
+/// that cannot all be true are a fact, too.
 pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) {
     let coverage = Coverage::of(draft);
     let mut warnings: Vec<_> = coverage::missing(draft, &coverage).into_iter().collect();
@@ -33,7 +33,7 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         if draft.threads == Some(0) {
             contradict("no thread made these figures: it says 0 threads".to_owned());
         }
-        // After a checkpoint the counts cover a part of the time that is printed.
+        // After a checkpoint the counts cover only part of the printed time.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);
             limits::busy(draft, report, &mut contradict);
@@ -53,7 +53,7 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
     (warnings, facts)
 }
 
-/// How long the run was: as stated, and as a count and its rate imply.
+/// The length of the run: as printed, and as implied by a count and its rate.
 fn length(
     draft: &Draft,
     report: &Report,
@@ -79,7 +79,7 @@ fn length(
     let differs = |stated: f64| {
         reference.is_some_and(|s| (stated - s).abs() > TIME_TOLERANCE * stated.max(s))
     };
-    // Of several statements the one that is contradicted is the one to tell.
+    // If one of several statements is contradicted, report that one.
     let stated = [printed, typed].into_iter().flatten();
     let stated: Vec<(f64, &str)> = stated.collect();
     let told = stated
@@ -99,7 +99,7 @@ fn length(
                 "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures are of \
                  another run, or it ended at another time"
             );
-            // A command line that says otherwise may be that of another run.
+            // A command line that differs may be that of another run.
             match report.total_time_s == Some(stated) {
                 true => contradict(text),
                 false => warn(text),
@@ -108,7 +108,7 @@ fn length(
     }
 }
 
-/// How long the run was to be by its command line, if nothing but time limited it.
+/// The length requested by the command line, if only time limited the run.
 fn commanded_s(draft: &Draft) -> Option<f64> {
     let number = |names: &[&str]| head::option(&draft.argv, names)?.parse::<f64>().ok();
     let limited = number(&["events", "max-requests"]).is_some_and(|events| events > 0.0);
@@ -116,7 +116,7 @@ fn commanded_s(draft: &Draft) -> Option<f64> {
     (!limited && seconds > 0.0 && seconds.is_finite()).then_some(seconds)
 }
 
-/// Every count with the rate beside it makes the same time.
+/// All counts with rates imply the same time.
 fn rates(report: &Report, contradict: &mut impl FnMut(String)) {
     let Some(reference) = report.implied_time_s() else {
         return;
@@ -157,7 +157,7 @@ fn rates(report: &Report, contradict: &mut impl FnMut(String)) {
     }
 }
 
-/// A count that is small or 0 has the rate that it makes in that time.
+/// A count that is small or 0 matches its rate over that time.
 fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMut(String)) {
     let Some(per_s) = counted.per_s else {
         return;
@@ -171,13 +171,13 @@ fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMu
     }
 }
 
-/// Whether a latency is above another one that it cannot exceed. Percentiles come from buckets that
-/// are up to 2 % wide, and figures have two decimals.
+/// Whether a latency exceeds another one that bounds it. Percentiles come from buckets that are up
+/// to 2 % wide, and figures have two decimals.
 pub(crate) fn is_above(low_ms: f64, high_ms: f64) -> bool {
     low_ms > high_ms * 1.05 + 0.02
 }
 
-/// Latencies are in the order that their names say.
+/// Minimum, average, percentile and maximum latency are in this order.
 fn latencies(report: &Report, contradict: &mut impl FnMut(String)) {
     let fixed = |what: &str, ms: Option<f64>| ms.map(|ms| (what.to_owned(), ms));
     let (min, avg, max) = (
@@ -203,7 +203,7 @@ fn latencies(report: &Report, contradict: &mut impl FnMut(String)) {
     }
 }
 
-/// The threads' mean number of events is that of all events.
+/// The threads' mean number of events matches the number of all events.
 fn spread(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let (Some(events), Some(threads), Some((mean, _))) = (
         report.events(),
@@ -218,7 +218,7 @@ fn spread(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
         Some(_) if draft.checkpoints.is_empty() && report.unfinished.is_none() => {
             0.5 + 0.0001 * f64::from(threads)
         }
-        // Events that were under way at the end may be in one of both.
+        // Events in progress at the end may be counted in only one of them.
         _ => f64::from(threads) + TIME_TOLERANCE * all.max(events as f64),
     };
     if (all - events as f64).abs() > room {
@@ -229,7 +229,7 @@ fn spread(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     }
 }
 
-/// The threads' mean time in events is that of all latencies together.
+/// The threads' mean time in events matches the sum of latencies.
 fn in_events(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let (Some(events), Some(avg), Some(threads), Some((time_s, _))) = (
         report.events().filter(|events| *events > 0),
@@ -272,7 +272,7 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
         && events != transactions.count
     {
         let told = format!("{events} events, but {} transactions", transactions.count);
-        // Before version 1.0 transactions are the COMMITs that were sent.
+        // Before version 1.0 transactions are the number of COMMITs sent.
         match report.is_old {
             true => warn(told),
             false => contradict(told),
@@ -320,8 +320,8 @@ fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
     }
 }
 
-/// The percentile of a histogram of `count` events, whose rows ascend, by the rank that sysbench
-/// takes (`sb_histogram.c`): a half is rounded up, so that a rank may lie below `percent`.
+/// The percentile of a histogram of `count` events with ascending rows, by sysbench's rank
+/// (`sb_histogram.c`): it rounds half up, so a rank may be below `percent`.
 fn percentile(rows: &[(f64, u64)], count: u64, percent: f64) -> Option<f64> {
     let rank = (count as f64 * percent / 100.0 + 0.5).floor();
     if rank < 1.0 {
@@ -341,11 +341,11 @@ mod tests {
 
     #[test]
     fn a_percentile_has_the_rank_that_sysbench_takes() {
-        // 99 % of 1,040 events are 1,029.6, rounded 1,030; of 1,030 they are 1,019.7 and 1,020;
-        // of 1,020 they are 1,009.8 and 1,010; and of 1,025 1,014.75 and 1,015.
+        // 99 % of 1,040 events are 1,029.6, rounded 1,030; of 1,030, 1,019.7 and 1,020; of 1,020,
+        // 1,009.8 and 1,010; of 1,025, 1,014.75 and 1,015.
         let rows = [(1.0, 1014), (50.0, 11)];
         assert_eq!(percentile(&rows, 1025, 99.0), Some(50.0));
-        // 1,014.3 are 1,014, where the next event is far away.
+        // 1,014.3 rounds to 1,014, and the next event is far away.
         let rows = [(1.0, 1013), (50.0, 10)];
         assert_eq!(percentile(&rows, 1023, 99.0), Some(1.0));
         assert_eq!(percentile(&[(1.0, 1)], 1, 10.0), None);

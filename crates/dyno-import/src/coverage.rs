@@ -1,26 +1,26 @@
-//! How much of a run its report lines cover.
+//! The part of a run that its report lines cover.
 
 use crate::consistency::TIME_TOLERANCE;
 use crate::sysbench::model::{Draft, Point};
 
-/// Lines of this share of the time that are missing are told, however they are scattered.
+/// Report missing lines from this share of the time on, even if they are scattered.
 const MISSING_TOLD: f64 = 0.05;
 
-/// The time that report lines are about.
+/// The time covered by report lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
-    /// For each line how many seconds it covers.
+    /// The length of each line in seconds.
     pub(crate) lengths_s: Vec<f64>,
-    /// For each line whether it begins where the one before it ended, or at the beginning.
+    /// Whether each line begins where the one before it ended, or at the beginning.
     pub(crate) joined: Vec<bool>,
-    /// What lies between or before lines and is in none, in seconds.
+    /// Time before or between lines that is in no line, in seconds.
     pub(crate) between_s: f64,
-    /// Whether there is a hole that rounded times do not explain.
+    /// Whether there is a gap that rounded times do not explain.
     wide: bool,
 }
 
 impl Coverage {
-    /// sysbench prints times in whole seconds only, so that the lengths are what was asked for.
+    /// sysbench prints times in whole seconds only, so use the requested length.
     pub(crate) fn of(draft: &Draft) -> Self {
         let usual = usual_s(draft);
         let mut coverage = Self::default();
@@ -34,43 +34,44 @@ impl Coverage {
             if !joined {
                 coverage.between_s += distance - length;
             }
-            // Times are rounded to seconds, so that neighbours may be one apart more.
+            // Times are rounded to seconds, so neighbours may be one more second apart.
             coverage.wide |= distance > length * 1.5 + 1.0;
             before = point.at_s;
         }
         coverage
     }
 
-    /// All seconds that are in a line.
+    /// The time covered by all lines, in seconds.
     pub(crate) fn covered_s(&self) -> f64 {
         self.lengths_s.iter().sum()
     }
 
-    /// Whether no line is missing before the last one.
+    /// Whether no line before the last one is missing.
     pub(crate) fn is_whole(&self) -> bool {
         self.joined.iter().all(|joined| *joined)
     }
 }
 
-/// How far reports are apart, as the log says or as most of them are; `None` of fewer than two.
+/// The report interval, from the log or the most frequent distance; `None` with fewer than two
+/// reports.
 pub(crate) fn usual_s(draft: &Draft) -> Option<f64> {
     draft.report_interval_s.or_else(|| step(&draft.points))
 }
 
-/// The usual distance of reports; `None` of fewer than two.
+/// The usual distance of reports; `None` with fewer than two.
 fn step(points: &[Point]) -> Option<f64> {
     let mut steps: Vec<f64> = points.windows(2).map(|p| p[1].at_s - p[0].at_s).collect();
     steps.sort_by(f64::total_cmp);
     steps.get(steps.len() / 2).copied()
 }
 
-/// Whether the lines' seconds and counts can be laid beside those of the report. After a
-/// checkpoint it is about a part of the run, and a warm-up is in neither.
+/// Whether lines and report can be compared. After a checkpoint the report covers only part of the
+/// run, and neither includes a warm-up.
 pub(crate) fn is_comparable(draft: &Draft) -> bool {
     draft.checkpoints.is_empty() && draft.warmup_s.is_none_or(|s| s == 0.0)
 }
 
-/// A warning about lines that are missing, with its line: how much of the run they would hold.
+/// A warning about missing lines, with its line number and their share of the run.
 pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usize>, String)> {
     let last = draft.points.last()?;
     let report = draft.report.as_ref().filter(|_| is_comparable(draft));
@@ -112,7 +113,7 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
     ))
 }
 
-/// How many of all events are in no line; 0 if they are as good as all there.
+/// Number of events outside all lines, and in total; 0 if almost none are missing.
 fn outside(draft: &Draft, coverage: &Coverage) -> Option<(u64, u64)> {
     let all = draft.report.as_ref()?.events()?;
     let lines = draft.points.iter().zip(&coverage.lengths_s);
@@ -124,7 +125,7 @@ fn outside(draft: &Draft, coverage: &Coverage) -> Option<(u64, u64)> {
     Some((if told { outside.round() as u64 } else { 0 }, all))
 }
 
-/// With a decimal where it tells something.
+/// With a decimal if it matters.
 fn figure(seconds: f64) -> String {
     let text = format!("{seconds:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

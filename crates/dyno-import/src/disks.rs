@@ -1,5 +1,5 @@
-//! Rows of devices in the logs of iostat and sar: devices on top of others in the same log, whose
-//! reads and writes are those of the disks below, and devices missing in some reports.
+//! Device rows in the logs of iostat and sar. Some devices are layered on others in the same log
+//! and repeat their reads and writes; some are missing in some reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use dyno_core::record::NotObserved;
 use crate::gaps::gap;
 use crate::table::Collected;
 
-/// By how much a device's bytes may exceed those of the disks below it: rounding.
+/// Rounding tolerance: the factor by which a device's bytes may exceed those of the disks below it.
 const ROOM: f64 = 1.05;
 const BEFORE: &str = "host.disk[";
 
-/// For each series of a device, by its name's end, the reports that have all its rows.
+/// For each series of a device, by its suffix, the reports with all rows.
 pub(crate) type Whole = BTreeMap<&'static str, BTreeSet<usize>>;
 
-/// Leaves out the devices on top of others. For the rest, a report without their row means that
-/// nothing moved (`-z`). Returns what is left out.
+/// Leaves out devices layered on others. For the rest, a report without their row means no activity
+/// (`-z`). Returns what is left out.
 pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserved> {
     let layers = layers(collected);
     let layer = |name: &str| device(name).is_some_and(|(own, _)| layers.contains(own));
@@ -53,14 +53,14 @@ fn device(series: &str) -> Option<(&str, &str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Disk,
-    /// A mapped device, a RAID, a loop, or memory.
+    /// A mapped device, a RAID, a loop device, or memory.
     Layer,
-    /// A number that each system assigns freely, to disks and to mapped devices: `dev253-0`.
+    /// A number that each system assigns freely to disks and mapped devices: `dev253-0`.
     Dynamic(u32),
     Unknown,
 }
 
-/// The devices on top of others.
+/// The devices layered on others.
 fn layers(collected: &Collected) -> BTreeSet<String> {
     let mut bytes: BTreeMap<&str, f64> = BTreeMap::new();
     for values in &collected.all {
@@ -83,7 +83,7 @@ fn layers(collected: &Collected) -> BTreeSet<String> {
     };
     let mut disks = of(Kind::Disk);
     if disks.is_empty() {
-        // A device on top of others moves no more bytes than they do.
+        // A layered device moves no more bytes than the disks below it.
         let majors = others.iter().filter_map(|name| match self::kind(name) {
             Kind::Dynamic(major) => Some(major),
             _ => None,
@@ -114,9 +114,9 @@ fn layers(collected: &Collected) -> BTreeSet<String> {
 
 fn kind(name: &str) -> Kind {
     const LAYERS: [&str; 8] = ["dm-", "md", "loop", "drbd", "bcache", "zd", "zram", "ram"];
-    /// Followed by letters.
+    /// Names followed by letters.
     const LETTERED: [&str; 7] = ["sd", "hd", "vd", "xvd", "dasd", "rssd", "fio"];
-    /// Followed by a number.
+    /// Names followed by a number.
     const NUMBERED: [&str; 6] = ["mmcblk", "pmem", "rbd", "nbd", "sr", "nvme"];
     /// Names of `iostat -j ID` and of drivers of RAID controllers.
     const OTHERS: [&str; 8] = [
@@ -148,13 +148,13 @@ fn kind(name: &str) -> Kind {
     }
 }
 
-/// The two numbers of `dev253-0`, as sar calls devices.
+/// The two numbers of `dev253-0`, sar's name for a device.
 fn numbers(name: &str) -> Option<(u32, u32)> {
     let (major, minor) = name.strip_prefix("dev")?.split_once('-')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Of Linux's list of device numbers (`Documentation/admin-guide/devices.txt`).
+/// From Linux's list of device numbers (`Documentation/admin-guide/devices.txt`).
 fn by_number(major: u32) -> Kind {
     match major {
         3 | 8 | 11 | 22 | 43 | 65..=71 | 94 | 128..=135 | 179 | 202 | 259 => Kind::Disk,
@@ -164,8 +164,7 @@ fn by_number(major: u32) -> Kind {
     }
 }
 
-/// The disk of a partition's name: `sda` of `sda2`, `nvme0n1` of `nvme0n1p3`, `dev8-16` of
-/// `dev8-17`.
+/// The disk of a partition: `sda` for `sda2`, `nvme0n1` for `nvme0n1p3`, `dev8-16` for `dev8-17`.
 fn whole_of(name: &str) -> Option<String> {
     if let Some((major, minor)) = numbers(name) {
         let minors = match major {
@@ -260,7 +259,7 @@ mod tests {
                 ],
                 &["ata-X_1"],
             ),
-            // A device that moves more than the disks is not on top of them.
+            // A device that moves more than the disks is not layered on them.
             (&[("sda", 5.0), ("strange0", 50.0)], &["sda", "strange0"]),
             // If the disks are not in the log, it is the only data.
             (&[("dm-0", 5.0), ("dm-1", 3.0)], &["dm-0", "dm-1"]),

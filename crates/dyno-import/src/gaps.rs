@@ -1,5 +1,5 @@
-//! What sysbench's output does not tell. Fields of these names hold zero or a default where their
-//! type leaves no choice.
+//! Values missing in sysbench's output. Fields with these names are zero or a default if their type
+//! allows nothing else.
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::IntervalSummary;
@@ -7,7 +7,7 @@ use dyno_core::unknown::KINDS_UNKNOWN;
 
 use crate::sysbench::model::Draft;
 
-/// What a log without a host's log beside it leaves unknown.
+/// Values missing in a log without a host's log.
 const ALWAYS: [(&str, &str); 11] = [
     ("client", "sysbench does not print what it used itself"),
     ("server", "sysbench prints nothing of the server"),
@@ -34,7 +34,7 @@ const ALWAYS: [(&str, &str); 11] = [
     ),
 ];
 
-/// What this run's output leaves unknown.
+/// Values missing in this run's output.
 pub(crate) fn gaps(
     draft: &Draft,
     intervals: &[IntervalSummary],
@@ -103,13 +103,13 @@ pub(crate) fn gaps(
     gaps
 }
 
-/// What the statistics lack of the statements.
+/// Statement counts missing in the statistics.
 fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     let Some(report) = draft.report.as_ref().filter(|own| own.events().is_some()) else {
         return;
     };
     let some = report.statements().is_some();
-    // Only tests of a database have them.
+    // Only database tests have them.
     let sql = report.transactions.is_some() || report.has_kinds();
     let in_points = draft.points.iter().any(|point| point.queries.is_some());
     add(
@@ -124,7 +124,7 @@ fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     );
 }
 
-/// What the report lines lack.
+/// Values missing in the report lines.
 fn of_intervals(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     let without = |pick: fn(&crate::sysbench::model::Point) -> bool| {
         !draft.points.is_empty() && !draft.points.iter().any(pick)

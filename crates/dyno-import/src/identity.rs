@@ -1,10 +1,11 @@
-//! By what a log is known again: the hash of its lines, and those that it had when it was shorter.
+//! The identity of a log: the hash of its lines, and its hashes when it was shorter.
 
 use std::collections::HashSet;
 
 use sha2::{Digest as _, Sha256};
 
-/// By what a run's log is known, besides the fact [`LOG_DIGEST`](dyno_core::record::LOG_DIGEST).
+/// The identity of a run's log, in addition to the fact
+/// [`LOG_DIGEST`](dyno_core::record::LOG_DIGEST).
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     earlier: HashSet<[u8; 32]>,
@@ -12,13 +13,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether the log with this hash, in hexadecimal digits, was the beginning of this one.
+    /// Whether the log with this hash, in hexadecimal digits, is the beginning of this one.
     pub fn grew_from(&self, digest: &str) -> bool {
         bytes(digest).is_some_and(|digest| self.earlier.contains(&digest))
     }
 
-    /// The hash under which a log with a command line was known before that counted. It is the same
-    /// for logs of other command lines.
+    /// The hash of a log with a command line in earlier versions, which left the command line out.
+    /// Logs of other command lines have the same hash.
     pub fn former(&self) -> Option<&str> {
         self.former.as_deref()
     }
@@ -35,17 +36,17 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// The hash of a run's lines while they are read.
+/// The hash of a run's lines, updated while they are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogHash {
     all: Sha256,
-    /// Without the command line, where there is one.
+    /// Without the command line, if there is one.
     lines: Option<Sha256>,
     earlier: HashSet<[u8; 32]>,
 }
 
 impl LogHash {
-    /// Of a run with this command line, which may be empty.
+    /// The hash of a run with this command line, which may be empty.
     pub(crate) fn of_command(argv: &[String]) -> Self {
         let mut hash = Self::default();
         if !argv.is_empty() {
@@ -65,17 +66,16 @@ impl LogHash {
         }
     }
 
-    /// The log may have ended here when it was imported before.
+    /// The log may have ended here in an earlier import.
     pub(crate) fn may_end(&mut self) {
         self.earlier.insert(self.all.clone().finalize().into());
     }
 
-    /// The log was this one when it was imported before.
+    /// The log may have been this one in an earlier import.
     pub(crate) fn grew_from(&mut self, other: &Self) {
         self.earlier.insert(other.all.clone().finalize().into());
     }
 
-    /// What it is, in hexadecimal digits.
     pub(crate) fn hex(&self) -> String {
         hex(&self.all)
     }

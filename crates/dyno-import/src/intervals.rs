@@ -1,23 +1,23 @@
-//! Whether a log's report lines and the report at its end can be of the same run. What is compared
-//! are counts over the time that lines cover: a line that is missing contradicts nothing.
+//! Checks that a log's report lines and the report at its end can belong to the same run. Compares
+//! counts over the time that lines cover, so a missing line contradicts nothing.
 
 use crate::conservation::{self, Wild};
 use crate::consistency::{TIME_TOLERANCE, is_above};
 use crate::coverage::{self, Coverage};
 use crate::sysbench::model::{Draft, Point, Report};
 
-/// sysbench prints times in whole seconds, so that an interval's ends may be this far off.
+/// sysbench prints times in whole seconds, so an interval's ends may be off by this.
 const TIME_ROUNDING_S: f64 = 0.5;
 /// Rates are printed with two decimals.
 const RATE_ROUNDING: f64 = 0.005;
-/// The mix of statements changes during a run, and so the share that a part of it has of each.
+/// The mix of statements may change during a run, so a part of it may have a different mix.
 const MIX_TOLERANCE: f64 = 0.25;
-/// Events of a thread that may end after the last line, of runs whose events are long.
+/// Events per thread that may end after the last line, in runs with long events.
 const UNDER_WAY: f64 = 2.0;
-/// Statements of a thread that scripts may execute after their last event.
+/// Statements per thread that scripts may execute after their last event.
 const AFTERWARDS: f64 = 100.0;
 
-/// All that report lines and report say of the same thing.
+/// Compares all quantities that both report lines and report contain.
 pub(crate) fn check(
     draft: &Draft,
     report: &Report,
@@ -44,12 +44,12 @@ pub(crate) fn check(
     }
 }
 
-/// Whether sysbench itself printed the lines: columns of other origins may mean something else.
+/// Whether sysbench itself printed the lines: columns from elsewhere may have other meanings.
 fn is_own(draft: &Draft) -> bool {
     ["report lines", "report_csv", "report_json"].contains(&draft.points_from)
 }
 
-/// Leaves out figures of lines that hold more than the report has room for.
+/// Leaves out figures of lines that exceed the report's total.
 pub(crate) fn leave_out(draft: &mut Draft) {
     let Some(report) = draft.report.clone() else {
         return;
@@ -110,8 +110,8 @@ fn threads(draft: &Draft, contradict: &mut impl FnMut(String)) {
     }
 }
 
-/// All statements of the lines are reads, writes and others. Lines that were cut off have no errors
-/// at their end; one damaged line among many is no sign.
+/// Reads, writes and others add up to all statements. Errors at the end may be missing in lines
+/// that are cut off; a single damaged line is not enough for a contradiction.
 fn mix(draft: &Draft, contradict: &mut impl FnMut(String)) {
     let (mut all, mut parts, mut lines) = (0.0, 0.0, 0.0);
     for point in draft.points.iter().filter(|point| point.errors.is_some()) {
@@ -161,8 +161,8 @@ fn latencies(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
     }
 }
 
-/// Whether the report's rate of events is what its intervals say, where they cover the run; whether
-/// there was something to tell.
+/// Compares the report's rate of events with its intervals, if they cover the run; returns whether
+/// they differ.
 fn rates(
     draft: &Draft,
     report: &Report,
@@ -176,7 +176,7 @@ fn rates(
     };
     let rates: Vec<f64> = draft.points.iter().filter_map(|point| point.tps).collect();
     let time_s = report.time_s();
-    // Over few intervals the last, which is not printed, weighs too much.
+    // With few intervals, the unprinted last one has too much weight.
     let covers = time_s.is_some_and(|time_s| draft.last_s() > time_s * 0.95);
     if rates.len() < 10 || !covers {
         return false;
@@ -195,8 +195,7 @@ fn rates(
     true
 }
 
-/// Whether the lines' events are more or fewer than roundings and the events under way at the end
-/// explain.
+/// Whether rounding and the events in progress at the end cannot explain the difference in events.
 fn is_far(draft: &Draft, report: &Report, coverage: &Coverage) -> bool {
     let (Some(held), Some(events)) = (
         Held::of(draft, coverage, |point| point.tps),
@@ -209,19 +208,19 @@ fn is_far(draft: &Draft, report: &Report, coverage: &Coverage) -> bool {
     (held.sum - events as f64).abs() > held.slack + UNDER_WAY * threads
 }
 
-/// Something that lines and report count.
+/// A quantity that both lines and report count.
 struct Kind {
     name: &'static str,
     count: u64,
     pick: fn(&Point) -> Option<f64>,
-    /// How much more the report may hold, which depends on what it is.
+    /// How much more the report may hold.
     rest: Rest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rest {
     Events,
-    /// They come with events, and so the share of them that is in no line is about the same.
+    /// They come with events, so about the same share of them is in no line.
     Statements,
     /// All of them may be in the one second that is in no line.
     Faults,
@@ -261,12 +260,12 @@ fn kinds(report: &Report) -> Vec<Kind> {
     .collect()
 }
 
-/// What lines hold of one kind.
+/// The total of one kind over all lines.
 struct Held {
     sum: f64,
-    /// How far that may be off, as times and rates are rounded.
+    /// Its uncertainty from rounded times and rates.
     slack: f64,
-    /// Whether all lines tell it.
+    /// Whether all lines include it.
     all: bool,
 }
 
@@ -277,8 +276,8 @@ impl Held {
             slack: 0.0,
             all: true,
         };
-        // Where two intervals meet at another time than printed, one of both holds more and the
-        // other less.
+        // If intervals meet at another time than printed, one of them holds more and the other
+        // less.
         let mut before: Option<f64> = None;
         let mut any = false;
         let lengths = coverage.lengths_s.iter().zip(&coverage.joined);
@@ -304,8 +303,8 @@ impl Held {
     }
 }
 
-/// No count of the lines is above the report's; and where they cover all but the last interval,
-/// which is not printed, none is far below it.
+/// No total of the lines exceeds the report's; and if they cover all but the unprinted last
+/// interval, none is far below it.
 fn sums(
     draft: &Draft,
     report: &Report,
@@ -324,7 +323,7 @@ fn sums(
             events_outside = Some((1.0 - held.sum / count).max(0.0));
         }
         let above = held.sum - held.slack > count * (1.0 + TIME_TOLERANCE) + 1.0;
-        // Nothing is nothing in each interval, too.
+        // If the report says 0, every interval must be 0, too.
         let above = above || (kind.count == 0 && held.sum > 0.0);
         let below = below(draft, report, coverage, &kind, &held, events_outside);
         if !(above || below) || (kind.rest == Rest::Events && rates_told) {
@@ -335,7 +334,7 @@ fn sums(
             "the intervals hold about {:.decimals$} {}, but the report says {}",
             held.sum, kind.name, kind.count
         );
-        // Where the log does not say how long intervals are, some of them may have been taken out.
+        // Without a known report interval, lines may have been removed.
         match draft.report_interval_s.is_some() || kind.count == 0 {
             true => contradict(text),
             false => warn(format!("{text}, or intervals are missing")),
@@ -343,7 +342,7 @@ fn sums(
     }
 }
 
-/// Whether the report holds more than can lie outside the lines.
+/// Whether the report holds more than can be outside the lines.
 fn below(
     draft: &Draft,
     report: &Report,
@@ -365,7 +364,7 @@ fn below(
     let (count, threads) = (kind.count as f64, f64::from(threads));
     let missing = count - held.sum - held.slack;
     match kind.rest {
-        // A run may stand still for long; what ends at its end is the events under way.
+        // A run may stall for long; at its end, only the events in progress end.
         Rest::Events => tail_s < length * 0.1 && missing > 0.5 * count + UNDER_WAY * threads,
         Rest::Statements => {
             let outside = events_outside.unwrap_or(tail_s / time_s.max(length));

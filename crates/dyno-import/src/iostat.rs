@@ -1,6 +1,6 @@
-//! The log of `iostat -x DELAY` and its relatives (`-d`, `-k`, `-m`, `-t`, `-c`, `-z`, `--human`,
-//! `--pretty`, `-o JSON`), old and new columns. Each report begins with a time, the CPU's shares or
-//! the heading of the devices.
+//! Reads the log of `iostat -x DELAY` and variants (`-d`, `-k`, `-m`, `-t`, `-c`, `-z`, `--human`,
+//! `--pretty`, `-o JSON`), with old and new columns. Each report begins with a time, the CPU's
+//! shares or the device heading.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,10 @@ use crate::{ImportError, Log, Looks, Options, Warning};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1_048_576.0;
-/// A sector, whatever the device's own is; and a block of the figures without `-x`.
+/// The size of a sector, regardless of the device's, and of a block in figures without `-x`.
 const SECTOR: f64 = 512.0;
 
-/// iostat(1), of sysstat 9 to 12. A waiting time without requests is zero.
+/// From iostat(1) of sysstat 9 to 12. A waiting time without requests is zero.
 static DEVICE: [Meaning; 18] = [
     column("r/s", "reads", "count/s", 1.0, Rate),
     column("w/s", "writes", "count/s", 1.0, Rate),
@@ -91,7 +91,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     Ok(reader.finish(options))
 }
 
-/// The names of columns, and what the rows below them are. With `--pretty` the device names come
+/// The names of columns, and the kind of the rows below them. With `--pretty` the device names come
 /// last.
 fn heading(bare: &str) -> Option<(Below, Vec<String>)> {
     let words: Vec<&str> = bare.split_whitespace().collect();
@@ -108,14 +108,14 @@ fn heading(bare: &str) -> Option<(Below, Vec<String>)> {
     ))
 }
 
-/// What the rows below a heading are.
+/// The kind of the rows below a heading.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Below {
     #[default]
     Nothing,
     Cpu,
     Devices,
-    /// Devices whose names follow their figures.
+    /// Devices with their names after their figures.
     NamesLast,
 }
 
@@ -125,23 +125,23 @@ struct Reader<'a> {
     below: Below,
     columns: Vec<String>,
     row: Row,
-    /// Whether the log ends within the line that is being read.
+    /// Whether the log ends within the current line.
     cut: bool,
-    /// Whether something put a time before each line. A line with only a time is then empty.
+    /// Whether a time was added before each line. A line with only a time is then empty.
     prefixed: bool,
-    /// The headings that the current report has had: one that comes again begins the next.
+    /// The headings of the current report: a repeated one begins the next report.
     had: BTreeSet<Vec<String>>,
     /// The reports with all their devices.
     whole: Whole,
-    /// How long the first two reports are, by their amounts and rates: the report, and seconds.
+    /// The length of the first two reports, from amounts and rates: the report, and seconds.
     lengths_s: Vec<(usize, f64)>,
-    /// A time was printed, and its report has not begun.
+    /// A printed time whose report has not begun.
     moment: Option<Moment>,
     machine: Machine,
     moments: Vec<Option<Moment>>,
     collected: Collected,
     warnings: Vec<Warning>,
-    /// Unknown columns, told once, with the line of the heading.
+    /// Unknown columns, each reported once, with the line of the heading.
     unknown: BTreeMap<String, usize>,
     shares: Shares,
 }
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The line of `-t`: a date with a time, or `Time: 13:07:48` of old versions.
+    /// The line printed by `-t`: a date with a time, or `Time: 13:07:48` in old versions.
     fn printed_moment(&self, text: &str) -> Option<Moment> {
         if let Some(clock) = text.trim().strip_prefix("Time:") {
             let day = self.machine.day_s?;
@@ -191,7 +191,7 @@ impl Reader<'_> {
 
     fn begins(&mut self, below: Below, columns: Vec<String>, stamp: Option<Moment>) {
         self.ends_table();
-        // The shares of the CPUs come first.
+        // The CPU shares come first.
         let again = match below {
             Below::Cpu => !self.had.is_empty(),
             _ => self.had.contains(&columns),
@@ -204,7 +204,6 @@ impl Reader<'_> {
         (self.below, self.columns) = (below, columns);
     }
 
-    /// The current table ends here.
     fn ends_table(&mut self) {
         self.end_of_row("a row with too few figures");
         let sample = self.moments.len().checked_sub(1);
@@ -220,7 +219,7 @@ impl Reader<'_> {
     }
 
     fn note_unknown(&mut self, line: usize) {
-        // Known to iostat, and no series here.
+        // Known columns that do not become series.
         const PASSED: [&str; 26] = [
             "tps", "kb_read", "kb_wrtn", "mb_read", "mb_wrtn", "blk_read", "blk_wrtn", "rrqm/s",
             "wrqm/s", "%rrqm", "%wrqm", "rareq-sz", "wareq-sz", "areq-sz", "avgrq-sz", "await",
@@ -240,7 +239,7 @@ impl Reader<'_> {
         let columns = match self.below {
             Below::Nothing => return,
             Below::Cpu => self.columns.len(),
-            // The device's name stands before its figures.
+            // The device's name comes before its figures.
             Below::Devices | Below::NamesLast => self.columns.len() + 1,
         };
         match self.row.add(words, columns, line) {
@@ -310,7 +309,7 @@ impl Reader<'_> {
             .is_some_and(|(first, second)| first < 2.0 * second)
     }
 
-    /// Notes how long a report is, by an amount and its rate in a row.
+    /// Notes the length of a report, from an amount and its rate in a row.
     fn note_length(&mut self, figures: &[Figure]) {
         const PAIRS: [(&str, &str); 6] = [
             ("kb_read", "kb_read/s"),
@@ -376,7 +375,7 @@ impl Reader<'_> {
     }
 }
 
-/// The series for a column of devices.
+/// The series for a device column.
 fn series(column: &str) -> Option<&'static Meaning> {
     match column {
         "%util" => Some(&UTILISATION),

@@ -69,35 +69,36 @@ pub use warnings::Warning;
 
 use sysbench::model::Draft;
 
-/// One log: its text, and the name by which messages call it.
+/// One log: its text, and its name in messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Log<'a> {
-    /// E.g. the file's path.
+    /// For example the file's path.
     pub name: &'a str,
-    /// All of it. Bytes that are not UTF-8 may have been replaced.
+    /// The whole log. Bytes that are not UTF-8 may have been replaced.
     pub text: &'a str,
 }
 
-/// What logs do not say and the user may know.
+/// Information that logs lack and the user may have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// When the logs are read, seconds since the Unix epoch: the runs' records are that old.
+    /// When the logs are read, seconds since the Unix epoch: the creation time of the runs'
+    /// records.
     pub imported_unix_s: f64,
-    /// When the measurement began, seconds since the Unix epoch; for a log without times. It is
-    /// the first run's.
+    /// When the measurement of the first run began, seconds since the Unix epoch; for a log without
+    /// times.
     pub started_unix_s: Option<f64>,
-    /// How far the logs' local times are ahead of UTC, in seconds, where they do not say it.
+    /// How far local times without an offset are ahead of UTC, in seconds.
     pub utc_offset_s: f64,
-    /// The delay that `vmstat` was given, in seconds, for a log without `-t`.
+    /// The delay of `vmstat`, in seconds, for a log without `-t`.
     pub vmstat_interval_s: f64,
-    /// The same of `iostat`.
+    /// The same for `iostat`.
     pub iostat_interval_s: f64,
     /// The unit of `vmstat`'s memory columns in bytes (`-S`); `None` for the default, KiB.
     pub vmstat_unit_bytes: Option<f64>,
-    /// Whether `vmstat` and `iostat` left out the report of the time since the boot (`-y`), so that
-    /// their first one counts.
+    /// Whether `vmstat` and `iostat` left out the report since boot (`-y`), so that their first one
+    /// counts.
     pub first_report: bool,
-    /// Which percentile the latencies of CSV and JSON reports are, in percent.
+    /// The percentile of latencies in CSV and JSON reports, in percent.
     pub percentile: Option<f64>,
     /// Whether the workload was the correct one.
     pub profile: Profile,
@@ -119,14 +120,15 @@ impl Default for Options {
     }
 }
 
-/// A point in time as logs print it, in seconds since the Unix epoch: that number itself, ISO 8601,
-/// or as `date` has it. A text without its own offset is ahead of UTC by `utc_offset_s` seconds.
-/// `None` if it is none.
+/// Parses a time in a log to seconds since the Unix epoch: that number itself, ISO 8601, or the
+/// format of `date`. A time without an offset is ahead of UTC by `utc_offset_s` seconds. `None` if
+/// the text is not a time.
 pub fn point_in_time(text: &str, utc_offset_s: f64) -> Option<f64> {
     civil::moment(text).map(|moment| moment.unix_s(utc_offset_s))
 }
 
-/// How far a zone is ahead of UTC, in seconds: `+02:00`, `-0530`, `+2`, `Z`. `None` if it is none.
+/// How far a zone is ahead of UTC, in seconds: `+02:00`, `-0530`, `+2`, `Z`. `None` if the text is
+/// not an offset.
 pub fn utc_offset(text: &str) -> Option<f64> {
     if matches!(text, "Z" | "z" | "UTC" | "0") {
         return Some(0.0);
@@ -138,21 +140,20 @@ pub fn utc_offset(text: &str) -> Option<f64> {
     civil::offset(&padded)
 }
 
-/// What was read.
+/// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// The runs in the order of the logs. Their ids are 0.
     pub runs: Vec<RunRecord>,
-    /// For each of the runs by what its log is known.
+    /// The identity of each run's log.
     pub logs: Vec<Identity>,
-    /// What could not be read, or contradicts itself. Those of a run that has a summary are in
-    /// that too.
+    /// Unreadable or inconsistent data. A run's summary also contains its warnings.
     pub warnings: Vec<Warning>,
 }
 
 impl Imported {
-    /// Keeps a run, unless it is there already: the name is made of what the log says. Of two logs
-    /// of which one is the beginning of the other the longer one is kept.
+    /// Keeps a run, unless the same log was read already: the name derives from the log's contents.
+    /// If one of two logs is the beginning of the other, the longer one is kept.
     fn keep(&mut self, run: RunRecord, log: Identity) {
         let digest = |run: &RunRecord| run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
         let own = digest(&run);
@@ -189,33 +190,34 @@ impl Imported {
 /// Why nothing was imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// There was no log to read.
+    /// No logs were given.
     #[error("no log to import was named; name the file that holds the output of {tool}")]
     NoLogs {
-        /// Whose.
+        /// The tool.
         tool: Tool,
     },
-    /// A log without any figure of the tool it should be of.
+    /// A log without any figure of the expected tool.
     #[error("cannot import {file}: {what}; {advice}")]
     NotRecognised {
         /// The log's name.
         file: String,
-        /// What was looked for.
+        /// What is missing.
         what: String,
         /// What to try.
         advice: String,
     },
 }
 
-/// The runs that a tool's logs tell of. A log may hold several, one behind the other, as a shell's
-/// loop leaves them. A log of a part only (intervals, a histogram, single transactions) belongs to
-/// the one run of the other logs if that has none of its own; otherwise it is a run by itself.
+/// Reads the runs in a tool's logs. A log may contain several runs in sequence, as from a shell's
+/// loop. A log with only a part (intervals, a histogram, single transactions) belongs to the only
+/// run of the other logs if that run lacks this part; otherwise it is a separate run.
 ///
-/// The host's logs are aligned by their times if those and the run's are known, else by what moves
-/// with the throughput, else as if they had begun with the measurement, which a warning tells.
+/// The host's logs are aligned by their times if these and the run's are known, then by their
+/// correlation with throughput. Otherwise they are assumed to begin with the measurement, with a
+/// warning.
 ///
 /// # Errors
-/// No log, or one in which nothing of its tool is found. Damage is no error but a warning.
+/// There is no log, or a log contains no data of its tool. Damage causes only a warning.
 pub fn import(
     tool: Tool,
     logs: &[Log<'_>],
@@ -315,20 +317,20 @@ fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
     parts.into_iter().map(named).collect()
 }
 
-/// When the caller says that a run began: the first one.
+/// The start time given by the caller, for the first run.
 fn first(index: usize, options: &Options) -> Option<f64> {
     options.started_unix_s.filter(|_| index == 0)
 }
 
-/// A run that was read, before the host's logs are laid beside it.
+/// A run before the host's logs are added.
 struct Found {
     run: RunRecord,
     identity: Identity,
-    /// The log it is of.
+    /// Its log.
     file: String,
-    /// When its measurement began, seconds since the Unix epoch, as far as the log tells.
+    /// When its measurement began, seconds since the Unix epoch, if the log shows it.
     started: Option<f64>,
-    /// What its reader should know: the line, and what.
+    /// Warnings: line and text.
     said: Vec<(Option<usize>, String)>,
 }
 
@@ -371,7 +373,6 @@ fn of_sysbench(
     Ok(found.collect())
 }
 
-/// A warning as a whole sentence.
 fn sentence(warning: &Warning) -> String {
     let mut text = warning.to_string();
     if !text.ends_with(['.', '!', '?']) {
@@ -395,10 +396,10 @@ fn unfinished(draft: &mut Draft, run: &mut RunRecord) {
     }
 }
 
-/// What is told of a log with intervals and no statistics.
+/// The warning for a log with intervals but without statistics.
 const CUT_OFF: &str = "the statistics are missing";
 
-/// Gives histograms and intervals that stand in logs of their own to the run they belong to.
+/// Adds histograms and intervals in separate logs to the run they belong to.
 fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
     let bare = |drafts: &Vec<Draft>| {
         drafts.len() == 1
@@ -456,8 +457,7 @@ fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
     )
 }
 
-/// The error of a log that is not of the tool it should be of: what it looks like instead, if like
-/// anything known.
+/// The error for a log that is not of the expected tool; it names the tool it looks like, if any.
 fn not_recognised(log: &Log<'_>, what: String, expected: Looks, advice: &str) -> ImportError {
     let other = Looks::of(log.text).filter(|looks| *looks != expected);
     ImportError::NotRecognised {
@@ -470,7 +470,7 @@ fn not_recognised(log: &Log<'_>, what: String, expected: Looks, advice: &str) ->
     }
 }
 
-/// Removes what is observed after all from what is not.
+/// Removes an entry from the list of missing values once it is observed.
 fn observed(not_observed: &mut Vec<NotObserved>, what: &str) {
     not_observed.retain(|gap| gap.what != what);
 }

@@ -1,18 +1,18 @@
-//! What no run of sysbench can exceed, and what every whole report holds.
+//! Limits that no run of sysbench can exceed, and the parts of a complete report.
 
 use dyno_core::record::Fact;
 
 use crate::runs;
 use crate::sysbench::model::{Draft, Report};
 
-/// By how much threads may be longer in events than there was time: events that began in the
-/// warm-up, and roundings.
+/// By how much the threads' time in events may exceed the available time: events that began in the
+/// warm-up, and rounding.
 const TOLERANCE: f64 = 0.05;
 /// Means are printed with two decimals.
 const MEAN_ROUNDING_MS: f64 = 0.005;
 
-/// Threads cannot be longer in events than there was time. With a rate latencies count from the
-/// schedule, and so hold what no thread spent.
+/// Threads cannot spend more time in events than there was. With a rate, latencies count from the
+/// schedule and include time that no thread spent.
 pub(crate) fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let (Some(sum_ms), Some(threads), Some(time_s)) =
         (report.sum_ms, draft.threads, report.time_s())
@@ -29,7 +29,7 @@ pub(crate) fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(S
     }
 }
 
-/// Little's law: the rate times the mean latency are the threads that were busy.
+/// Little's law: the rate times the mean latency is the number of busy threads.
 pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let (Some(rate), Some(mean_ms), Some(threads)) = (
         report.events_per_s(),
@@ -43,7 +43,8 @@ pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut
     }
     let threads = f64::from(threads);
     let busy = rate * (mean_ms - MEAN_ROUNDING_MS).max(0.0) / 1000.0;
-    // An event of each thread may have begun before the time, and one ended after it.
+    // Each thread may have one event that began before the measurement, and one that ended after
+    // it.
     let rounds = report.events().unwrap_or(0) as f64 / threads;
     if busy > threads * (1.0 + TOLERANCE + 2.0 / rounds.max(1.0)) {
         contradict(format!(
@@ -61,7 +62,7 @@ pub(crate) fn no_time(report: &Report, contradict: &mut impl FnMut(String)) {
     }
 }
 
-/// The fact that a report lacks its end, which is told, too; `None` of a whole one. All versions
+/// The fact that a report lacks its end, with a warning; `None` if it is complete. All versions
 /// print the total time and, in the last line, the threads' time in events.
 pub(crate) fn cut_off(report: &Report, warn: &mut impl FnMut(String)) -> Option<Fact> {
     let time = report.total_time_s.is_some();

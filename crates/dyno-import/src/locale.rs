@@ -1,4 +1,4 @@
-//! Dates and times of day as the tools of sysstat print them under other locales.
+//! Dates and times of day as sysstat's tools print them under other locales.
 
 /// Separators and suffixes of numbers in Chinese, Japanese and Korean dates and times.
 const MARKS: [(&str, &str); 13] = [
@@ -16,16 +16,16 @@ const MARKS: [(&str, &str); 13] = [
     ("秒", " "),
     ("초", " "),
 ];
-/// The halves of a day, by glibc's locales.
+/// AM and PM in glibc's locales.
 const MORNING: [&str; 7] = ["AM", "上午", "午前", "오전", "πμ", "पूर्वाह्न", "ص"];
 const AFTERNOON: [&str; 7] = ["PM", "下午", "午後", "오후", "μμ", "अपराह्न", "م"];
-/// The digit 0 of scripts that print dates and times with digits of their own: Arabic, Persian,
-/// Devanagari, Bengali, Thai, Burmese.
+/// The digit 0 of scripts used in dates and times: Arabic, Persian, Devanagari, Bengali, Thai,
+/// Burmese.
 const ZEROS: [char; 6] = ['٠', '۰', '०', '০', '๐', '၀'];
-/// The digits with which a date has its year first (glibc's fa_IR).
+/// The digits of dates that start with the year (glibc's fa_IR).
 const YEAR_FIRST: std::ops::RangeInclusive<char> = '۰'..='۹';
-/// The months of Arabic dates, by glibc's locales: of Egypt and the Gulf, Saudi Arabia, Morocco,
-/// Algeria and Tunisia, and of the Levant and Iraq.
+/// The months in Arabic dates, by glibc's locales: Egypt and the Gulf, Saudi Arabia, Morocco,
+/// Algeria and Tunisia, the Levant and Iraq.
 const MONTHS: [&[&str]; 12] = [
     &["ينا", "يناير", "جانفي", "كانون الثاني"],
     &["فبر", "فبراير", "فيفري", "شباط"],
@@ -42,10 +42,11 @@ const MONTHS: [&[&str]; 12] = [
 ];
 /// A Chinese weekday, without its number.
 const WEEKDAY: &str = "星期";
-/// By how much the years of the Thai calendar are ahead.
+/// How far the years of the Thai calendar are ahead.
 const THAI_YEARS: u32 = 543;
 
-/// A line with its times as `14:12:49`, its dates as `2026-11-25`, and `AM` or `PM`.
+/// Converts the times in a line to `14:12:49`, its dates to `2026-11-25`, and the half of the day
+/// to `AM` or `PM`.
 pub(crate) fn plain(line: &str) -> String {
     if line.is_ascii() {
         return line.to_owned();
@@ -66,7 +67,7 @@ pub(crate) fn plain(line: &str) -> String {
         .fold(line, |line, (mark, plain)| line.replace(mark, plain))
 }
 
-/// A line with the digits 0 to 9.
+/// Converts digits to 0 to 9.
 fn with_digits(line: &str) -> String {
     let digit = |c: char| {
         let zeros = ZEROS
@@ -89,7 +90,7 @@ fn with_digits(line: &str) -> String {
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A line with an Arabic date, such as `27 نوف, 2026`, as `2026-11-27`.
+/// Converts an Arabic date, such as `27 نوف, 2026`, to `2026-11-27`.
 fn with_month(line: &str) -> String {
     let months = MONTHS.iter().enumerate();
     let names = months.flat_map(|(index, names)| names.iter().map(move |name| (index + 1, name)));
@@ -108,7 +109,7 @@ fn with_month(line: &str) -> String {
     found.next_back().unwrap_or_else(|| line.to_owned())
 }
 
-/// The same of a line with a date, behind which a time may have points, and whose year may be that
+/// The same for a line with a date. A time after it may be separated by points, and its year may be
 /// of the Thai calendar.
 pub(crate) fn dated(line: &str) -> String {
     let mut after_date = false;
@@ -131,7 +132,7 @@ pub(crate) fn dated(line: &str) -> String {
     out.join(" ")
 }
 
-/// `14:12:49` of a time with points, as in Finnish, or with colons.
+/// `14:12:49` for a time separated by points, as in Finnish, or by colons.
 pub(crate) fn clock(word: &str) -> Option<String> {
     let parts: Vec<&str> = word.split(|c: char| !c.is_ascii_digit()).collect();
     let mut between = word.chars().filter(|c| !c.is_ascii_digit());
@@ -141,7 +142,7 @@ pub(crate) fn clock(word: &str) -> Option<String> {
     (known && parts.len() == 3 && parts.iter().all(digits)).then(|| parts.join(":"))
 }
 
-/// The time of day at the beginning of a row in seconds, and of how many words it is. The words are
+/// The time of day at the beginning of a row in seconds, and its number of words. The words are
 /// those of a plain line: `14:12:49`, `02:12:49 PM`, `PM 02:12:49 CET`.
 pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
     let half = |at: usize| -> Option<&str> {
@@ -154,7 +155,7 @@ pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
     let behind = half(end);
     end += usize::from(behind.is_some());
     let told = half(0).or(behind);
-    // A locale that prints the half of the day may print the zone, too.
+    // A locale that prints AM or PM may print the zone, too.
     if told.is_some() && from == usize::from(half(0).is_some()) {
         end += usize::from(words.get(end).is_some_and(|word| is_zone(word)));
     }
@@ -163,7 +164,7 @@ pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
     Some((moment.seconds, end))
 }
 
-/// Whether a word is the short name of a zone, and not that of a column.
+/// Whether a word is the abbreviation of a zone and not the name of a column.
 fn is_zone(word: &str) -> bool {
     const COLUMNS: [&str; 8] = ["CPU", "DEV", "IFACE", "INTR", "TTY", "BUS", "FAN", "TEMP"];
     (3..=5).contains(&word.len())

@@ -1,4 +1,4 @@
-//! What a text looks like, by what its tool always prints.
+//! Recognises the tool that printed a text.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ pub enum Looks {
     Sar,
     /// pgbench.
     Pgbench,
-    /// pgbench's log of single transactions, or of sums of them.
+    /// pgbench's log of single or aggregated transactions.
     PgbenchLog,
     /// fio, as JSON.
     Fio,
     /// fio's terse output.
     FioTerse,
-    /// What fio prints for people.
+    /// fio's normal output.
     FioNormal,
     /// HammerDB.
     Hammerdb,
@@ -39,11 +39,10 @@ pub enum Looks {
     Configuration,
 }
 
-/// So many lines are looked at.
 const LINES_MAX: usize = 4000;
 
 impl Looks {
-    /// Whether it is the output of a tool known by name only.
+    /// Whether it is recognised but cannot be imported.
     pub fn is_unread(self) -> bool {
         matches!(
             self,
@@ -51,7 +50,7 @@ impl Looks {
         )
     }
 
-    /// What it looks like; `None` if like nothing that is known.
+    /// The tool that a text looks like; `None` if it is unknown.
     pub fn of(text: &str) -> Option<Self> {
         match wrapped::unwrapped(head(text)) {
             Some(parts) => parts.iter().find_map(|part| Self::of_bare(&part.text)),
@@ -59,7 +58,7 @@ impl Looks {
         }
     }
 
-    /// The same of a text whose lines have no prefix.
+    /// The same for a text without line prefixes.
     pub(crate) fn of_bare(text: &str) -> Option<Self> {
         let lines = text::lines(head(text));
         let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();
@@ -137,7 +136,7 @@ fn is_dstat(line: &str) -> bool {
         || line.starts_with("usr sys idl wai ")
 }
 
-/// Each table of sar may come alone, below a time.
+/// Each table of sar may occur alone, below a time.
 fn is_table_of_sar(line: &str) -> bool {
     const HEADINGS: [&[&str]; 7] = [
         &["DEV", "tps"],
@@ -151,13 +150,11 @@ fn is_table_of_sar(line: &str) -> bool {
     HEADINGS.iter().any(|all| columns(line, all))
 }
 
-/// Whether a line has all these words.
 fn columns(line: &str, all: &[&str]) -> bool {
     let own: Vec<&str> = line.split_whitespace().collect();
     all.iter().all(|word| own.contains(word))
 }
 
-/// The first lines.
 fn head(text: &str) -> &str {
     let end = text.match_indices('\n').nth(LINES_MAX);
     end.map_or(text, |(at, _)| &text[..at])

@@ -1,16 +1,15 @@
-//! The first line of all of sysstat's tools: `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
+//! The first line of all sysstat tools: `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
 
 use dyno_core::record::Fact;
 
 use crate::{civil, locale, runs};
 
-/// The machine that a log is of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) facts: Vec<Fact>,
     /// Midnight of the day, in seconds since 1970 as if local time were UTC.
     pub(crate) day_s: Option<f64>,
-    /// Whether day and month may be exchanged.
+    /// Whether day and month may be swapped.
     pub(crate) ambiguous: bool,
 }
 

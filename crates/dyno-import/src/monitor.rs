@@ -1,9 +1,9 @@
-//! The tools that watch a host while a benchmark runs on it.
+//! Tools that monitor a host during a benchmark.
 
 use crate::align::HostLog;
 use crate::{ImportError, Log, Looks, Options, iostat, stray, sysstat, vmstat};
 
-/// A tool whose log is laid beside a run.
+/// A tool whose log accompanies a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Monitor {
     /// `vmstat DELAY`.
@@ -17,8 +17,8 @@ pub enum Monitor {
 }
 
 impl Monitor {
-    /// All of them. Where several tell the same, the first one is taken: mpstat's shares have more
-    /// digits than those of vmstat.
+    /// All of them. If several have the same series, the first one is used: mpstat's shares have
+    /// more digits than vmstat's.
     pub const ALL: [Self; 4] = [Self::Mpstat, Self::Vmstat, Self::Iostat, Self::Sar];
 
     /// The command's name.

@@ -1,8 +1,8 @@
-//! Numbers as programs print them under any locale: a decimal point or comma, thousands apart or
-//! not.
+//! Parses numbers printed under any locale: decimal point or comma, with or without thousands
+//! separators.
 
-/// A whole text as a number: `242.51`, `242,51`, `1,234.5`, `1.234,5`. A single comma or point is
-/// decimal. Never infinite and never NaN.
+/// Parses a whole text as a number: `242.51`, `242,51`, `1,234.5`, `1.234,5`. A single comma or
+/// point is decimal. Never infinite or NaN.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let (sign, digits) = match text.strip_prefix('-') {
@@ -31,13 +31,13 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     value.is_finite().then_some(sign * value)
 }
 
-/// The largest count that is believed; sums of such ones stay far from overflowing.
+/// The largest plausible count; sums of such counts are far from overflowing.
 pub(crate) const COUNT_MAX: u64 = 1_000_000_000_000_000;
 
 /// The highest plausible rate, per second: no computer counts faster.
 pub(crate) const RATE_MAX: f64 = 1e12;
 
-/// A whole text as a count: `243533`, `243,533`, `243.533`, `243'533`.
+/// Parses a whole text as a count: `243533`, `243,533`, `243.533`, `243'533`.
 pub(crate) fn count(text: &str) -> Option<u64> {
     let text = text.trim();
     let separator = text.chars().find(|c| !c.is_ascii_digit());
@@ -49,7 +49,8 @@ pub(crate) fn count(text: &str) -> Option<u64> {
     (value <= COUNT_MAX).then_some(value)
 }
 
-/// Whether a number at the beginning of a text lost its end to other text: `3.ial`, `85.2initial`.
+/// Whether other text overwrote the end of a number at the beginning of a text: `3.ial`,
+/// `85.2initial`.
 pub(crate) fn is_torn(text: &str) -> bool {
     let (word, rest) = leading_word(text);
     !word.is_empty()
@@ -58,8 +59,8 @@ pub(crate) fn is_torn(text: &str) -> bool {
             .starts_with(char::is_alphabetic)
 }
 
-/// The number at the beginning of a text, blanks before it passed over, and what follows it.
-/// `None` if its decimals are missing.
+/// The number at the beginning of a text after blanks, and the rest. `None` if its decimals are
+/// missing.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let (word, rest) = leading_word(text);
     let decimals = rest.strip_prefix('.');
@@ -69,14 +70,13 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((decimal(word)?, rest))
 }
 
-/// The count at the beginning of a text, and what follows it.
+/// The count at the beginning of a text, and the rest.
 pub(crate) fn leading_count(text: &str) -> Option<(u64, &str)> {
     let (word, rest) = leading_word(text);
     Some((count(word)?, rest))
 }
 
-/// The sum of printed figures to the last digit of them, as one would add them by hand: 0.1 and 0.2
-/// are 0.3.
+/// The sum of printed figures, exact to their last digit: 0.1 and 0.2 are 0.3.
 pub(crate) fn sum(values: impl Iterator<Item = f64>) -> f64 {
     const DECIMALS: usize = 15;
     let values: Vec<f64> = values.collect();
@@ -112,7 +112,7 @@ fn leading_word(text: &str) -> (&str, &str) {
     (word, &text[word.len()..])
 }
 
-/// Digits in groups of three, without what stands between; the first group may be shorter.
+/// Joins digits in groups of three; the first group may be shorter.
 fn grouped(text: &str, separator: char) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     for (index, group) in text.split(separator).enumerate() {

@@ -1,12 +1,12 @@
-//! Where logs lie, as a path with named parts: `…/{fs}-{binlog}/BP{memory}/res.txt`.
+//! The location of logs, as a path with named parts: `…/{fs}-{binlog}/BP{memory}/res.txt`.
 
 use dyno_core::factors::{Factors, parse_factor};
 use regex::Regex;
 
-/// What stands for any number of folders, also where it is typed in ASCII.
+/// Wildcards for any number of folders, including ASCII forms.
 const ANYWHERE: [&str; 3] = ["…", "...", "**"];
 
-/// A pattern of paths whose named parts are factors.
+/// A path pattern whose named parts are factors.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
@@ -15,9 +15,9 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern: `{name}` is a part of a folder's or file's name, the shortest that fits;
-    /// `*` is any such part that has no name; `…`, `...` and `**` as a whole step of the path are
-    /// any number of folders, perhaps none.
+    /// Parses a pattern: `{name}` matches the shortest part of a folder's or file's name; `*` is
+    /// the same without a name; `…`, `...` or `**` as a whole path component matches any number of
+    /// folders, including zero.
     ///
     /// # Errors
     /// What is wrong with it, as the rest of a sentence.
@@ -55,17 +55,17 @@ impl Pattern {
         })
     }
 
-    /// As it was written.
+    /// The original text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The names of its parts, in their order.
+    /// The names of its parts, in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The levels that a path has; `None` if it does not fit.
+    /// The levels in a path; `None` if it does not match.
     ///
     /// # Errors
     /// A part that cannot be a level, as the rest of a sentence.
@@ -80,7 +80,7 @@ impl Pattern {
     }
 }
 
-/// One step of the path: a folder, or the file.
+/// One component of the path: a folder, or the file.
 fn of_step(
     text: &str,
     step: &str,
@@ -169,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(levels(pattern, path), None, "{path}");
         }
-        // The first is the shortest that fits, what is left belongs to the last.
+        // The first part matches the shortest text, and the last one the rest.
         assert_eq!(levels("{a}-{b}", "x-y-z").unwrap(), "a=x b=y-z");
         assert_eq!(levels("{a}-1.log", "x-1-1.log").unwrap(), "a=x-1");
         assert_eq!(levels("*/t{n}*.log", "any/t16-1.log").unwrap(), "n=1");

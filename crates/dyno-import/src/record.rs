@@ -1,4 +1,4 @@
-//! From what sysbench printed to a recorded run.
+//! Converts sysbench's output to a record.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{Options, command, gaps, number, summary};
 
 const NS_PER_MS: f64 = 1e6;
 
-/// The record of a run, its warnings not yet among them.
+/// The record of a run, without its warnings.
 pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let started = started_unix_s(draft, options);
     let mut intervals = intervals(draft, options);
@@ -35,7 +35,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         workload,
         script_sha256: String::new(),
         target: command::target(&draft.argv),
-        // Without its command line a log does not tell how long the run was to be.
+        // Without its command line, a log does not show the requested length.
         drive: (!draft.argv.is_empty() && drive.sessions > 0).then(|| drive.clone()),
         percentiles: percents(draft, options),
         factors: Default::default(),
@@ -84,7 +84,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     }
 }
 
-/// When the measurement began, as far as the log or the caller says it.
+/// When the measurement began, if the log or the caller says so.
 pub(crate) fn started_unix_s(draft: &Draft, options: &Options) -> Option<f64> {
     let printed = draft.started.or(draft.moment_before);
     printed
@@ -92,7 +92,7 @@ pub(crate) fn started_unix_s(draft: &Draft, options: &Options) -> Option<f64> {
         .or(options.started_unix_s)
 }
 
-/// How the run was driven, as far as it is printed. A thread of sysbench is a session and a worker.
+/// How the run was driven, if that is printed. A thread of sysbench is a session and a worker.
 fn drive(draft: &Draft) -> Drive {
     let argv = &draft.argv;
     let seconds = |text: &str| text.parse().ok().map(Duration::from_secs);
@@ -105,8 +105,7 @@ fn drive(draft: &Draft) -> Drive {
         s.and_then(|s| Duration::try_from_secs_f64(s).ok())
             .unwrap_or_default()
     };
-    // sysbench 1.0 stops after ten seconds and 0.4 and 0.5 after ten thousand events if nothing
-    // else is said.
+    // By default, sysbench 1.0 stops after ten seconds, and 0.4 and 0.5 after ten thousand events.
     let old = draft.version.as_ref().is_some_and(|v| v.starts_with("0."));
     let said = !argv.is_empty();
     Drive {
@@ -148,8 +147,8 @@ fn percents(draft: &Draft, options: &Options) -> Vec<f64> {
     percents
 }
 
-/// Which percentile a latency is that is printed without one: the one of the final report, of the
-/// command line, or the caller's.
+/// The percentile of latencies printed without one: from the final report, the command line, or the
+/// caller.
 fn unnamed_percent(draft: &Draft, options: &Options) -> Option<f64> {
     let printed = draft.report.as_ref().map(|report| &report.percentiles);
     let only = printed.filter(|all| all.len() == 1).map(|all| all[0].0);
@@ -157,7 +156,8 @@ fn unnamed_percent(draft: &Draft, options: &Options) -> Option<f64> {
     only.or(typed).or(options.percentile)
 }
 
-/// Counts are rates times the length of the interval, which sysbench prints in whole seconds only.
+/// Counts are rates times the length of the interval, because sysbench prints only rates, and times
+/// in whole seconds.
 fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
     let lengths = Coverage::of(draft).lengths_s;
     let unnamed = unnamed_percent(draft, options);
@@ -192,7 +192,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
     let told = [point.reads, point.writes];
     let apart = told.iter().chain([&point.other]).any(Option::is_some);
     let known = number::sum(told.into_iter().flatten());
-    // Statements that are not told apart are other ones, so that the sum is right.
+    // Count statements of unknown kind as other ones, so that the sum is right.
     let other = match (point.other, point.queries) {
         (Some(other), _) => Some(other),
         (None, Some(queries)) if !apart => Some(queries),
@@ -228,7 +228,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
     }
 }
 
-/// The latencies as far as a histogram was printed.
+/// The latencies, if a histogram was printed.
 fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
     if draft.histogram.is_empty() {
         return Vec::new();
@@ -261,7 +261,7 @@ fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
     }]
 }
 
-/// What fileio and memory report each second.
+/// The throughput that fileio and memory report each second.
 fn throughput(draft: &Draft) -> Vec<Series> {
     type Pick = fn(&crate::sysbench::model::Throughput) -> Option<f64>;
     let kinds: [(&str, &str, &str, Pick); 4] = [

@@ -1,4 +1,4 @@
-//! What the records of all tools' runs have in common.
+//! Common parts of the records of all tools.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use hdrhistogram::Histogram;
 
 use crate::Options;
 
-/// The percentiles that are told of single latencies.
+/// The percentiles computed from single latencies.
 pub(crate) const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// Significant digits of the distributions of parts of a run.
 const SPAN_DIGITS: u8 = 2;
 
-/// What is known of a run before its figures.
+/// Information about a run apart from its figures.
 pub(crate) struct About {
     pub(crate) source: Source,
-    /// The tool's version; `None` where it is not printed.
+    /// The tool's version; `None` if it is not printed.
     pub(crate) version: Option<String>,
     pub(crate) argv: Vec<String>,
     pub(crate) workload: String,
@@ -33,7 +33,7 @@ pub(crate) struct About {
     pub(crate) target: TargetSummary,
     pub(crate) drive: Option<Drive>,
     pub(crate) percentiles: Vec<f64>,
-    /// Of all that is read of it.
+    /// The hash of all its lines.
     pub(crate) digest: String,
     /// The log and the line where it begins.
     pub(crate) place: String,
@@ -79,7 +79,7 @@ impl About {
     }
 }
 
-/// A summary of this run that has its name, its drive and its length, and no figures yet.
+/// A summary with the run's name, drive and length, but no figures yet.
 pub(crate) fn summary(run: &RunRecord, started: Option<f64>, measured_s: f64) -> RunSummary {
     RunSummary {
         schema_version: SCHEMA_VERSION,
@@ -95,7 +95,7 @@ pub(crate) fn summary(run: &RunRecord, started: Option<f64>, measured_s: f64) ->
     }
 }
 
-/// Unique for ever, and the same whenever the same log is imported.
+/// A unique name that is the same whenever the same log is imported.
 pub(crate) fn named(workload: &str, digest: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' {
@@ -120,23 +120,23 @@ pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
     }
 }
 
-/// The fact that a log lacks its end: what is missing.
+/// The fact that a log lacks its end, with the missing part.
 pub(crate) fn cut_off(what: &str) -> Fact {
     fact(LOG_CUT_OFF, what.to_owned(), "the imported log")
 }
 
-/// The fact that the load or rate was not steady, as the log itself says.
+/// The fact that the load or rate was not steady, according to the log itself.
 pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
     why.map(|why| fact(LOG_UNSTEADY, why, "the imported log"))
 }
 
-/// The fact that figures of one log cannot all be true; `None` where nothing speaks against them.
+/// The fact that figures of one log cannot all be true; `None` without contradictions.
 pub(crate) fn contradictions(all: &[String]) -> Option<Fact> {
     let source = "figures of the same log";
     (!all.is_empty()).then(|| fact("import.contradictions", all.join("; "), source))
 }
 
-/// A series of what was printed; `None` without a value.
+/// A series of printed values; `None` without a value.
 pub(crate) fn series(
     name: &str,
     unit: &str,
@@ -159,10 +159,10 @@ pub(crate) fn series(
     })
 }
 
-/// Lets the last interval end with the measurement if only rounding lets it end later: its printed
-/// end has few digits.
+/// Limits the last interval to the end of the measurement if it exceeds it only by rounding: its
+/// printed end has few digits.
 pub(crate) fn end_with(intervals: &mut [IntervalSummary], measured_s: f64) {
-    /// A longer part of an interval is no rounding.
+    /// A larger excess is not due to rounding.
     const ROUNDING: f64 = 0.1;
     let Some(last) = intervals.last_mut() else {
         return;
@@ -174,7 +174,7 @@ pub(crate) fn end_with(intervals: &mut [IntervalSummary], measured_s: f64) {
     }
 }
 
-/// Single latencies over a part of a run; with fewer digits than over all of it.
+/// Latencies over a part of a run, with fewer digits than those of the whole run.
 pub(crate) fn span(latencies: &Latencies, (from_s, to_s): (f64, f64)) -> Span {
     let none = latencies.service.is_empty();
     Span {
@@ -191,19 +191,19 @@ pub(crate) fn span(latencies: &Latencies, (from_s, to_s): (f64, f64)) -> Span {
 
 fn coarse(fine: &Histogram<u64>) -> Histogram<u64> {
     let mut coarse = small(fine.max());
-    // Each value lies within the bounds.
+    // Each value is within the bounds.
     let _ = coarse.add(fine);
     coarse
 }
 
-/// An empty histogram that holds values up to this one.
+/// An empty histogram for values up to this one.
 fn small(highest_ns: u64) -> Histogram<u64> {
     let highest = highest_ns.clamp(2, LATENCY_NS_MAX) * 2;
-    #[allow(clippy::expect_used)] // bounds that the crate accepts: at least 1 and 2
+    #[allow(clippy::expect_used)] // valid bounds: at least 1 and 2
     Histogram::new_with_bounds(1, highest, SPAN_DIGITS).expect("the bounds are valid")
 }
 
-/// A sum of latencies in which only mean and deviation are known, perhaps with the extremes.
+/// Latencies with only mean and deviation known, and optionally the extremes.
 pub(crate) fn mean_only(count: u64, mean_ms: f64, stddev_ms: Option<f64>) -> LatencySummary {
     LatencySummary {
         count,
@@ -214,20 +214,20 @@ pub(crate) fn mean_only(count: u64, mean_ms: f64, stddev_ms: Option<f64>) -> Lat
     }
 }
 
-/// Puts the exact percentiles in place of those of a histogram. The values ascend.
+/// Replaces the percentiles of a histogram with exact ones. The values ascend.
 pub(crate) fn exact_percentiles(summary: &mut LatencySummary, sorted_ms: &[f64]) {
     for told in &mut summary.percentiles {
         if told.value_ms.is_none() || sorted_ms.is_empty() {
             continue;
         }
-        // The smallest that so many percent do not exceed.
+        // The smallest value that this percentage does not exceed.
         let rank = (told.percent / 100.0 * sorted_ms.len() as f64).ceil() as usize;
         let rank = rank.clamp(1, sorted_ms.len());
         told.value_ms = Some(sorted_ms[rank - 1]);
     }
 }
 
-/// Counters of which only these are known.
+/// Counters with only these known.
 pub(crate) fn counted(events: u64) -> Counters {
     Counters {
         events,
@@ -235,7 +235,7 @@ pub(crate) fn counted(events: u64) -> Counters {
     }
 }
 
-/// A drive of so many sessions, of which no more is known.
+/// A drive with only the number of sessions and workers known.
 pub(crate) fn sessions(sessions: u32, workers: u32) -> Drive {
     Drive {
         sessions,

@@ -1,14 +1,14 @@
-//! Samples of a host's log whose printed times are damaged.
+//! Samples of a host's log with damaged times.
 
 use crate::Warning;
 use crate::align::HostLog;
 
-/// A sample that is so many intervals away from all others has a wrong time.
+/// A sample this many intervals away from all others has a wrong time.
 const FAR: f64 = 10.0;
-/// With fewer samples nothing shows which time is the wrong one.
+/// With fewer samples it is unclear which time is wrong.
 const SAMPLES_MIN: usize = 3;
 
-/// Leaves out samples at times that are far from all others.
+/// Leaves out samples at times far from all others.
 pub(crate) fn leave_out(log: &mut HostLog) {
     let times = log
         .moments
@@ -39,14 +39,14 @@ pub(crate) fn leave_out(log: &mut HostLog) {
         for values in &mut log.collected.all {
             values.values.retain(|(sample, _)| *sample != index);
         }
-        // Others count from the first one.
+        // Other times count from the first one.
         log.moments[index] = log.moments[other];
     }
     log.interval_s = usual_s;
 }
 
-/// The samples at the ends that are far from all others, and the usual time between those that
-/// are not; `None` without such samples.
+/// The samples at the ends that are far from all others, and the usual interval between the rest;
+/// `None` without such samples.
 fn strays(times: &[f64]) -> Option<(Vec<usize>, f64)> {
     if times.len() < SAMPLES_MIN {
         return None;
@@ -78,7 +78,7 @@ mod tests {
         ] {
             assert_eq!(strays(times).unwrap().0, expected, "{times:?}");
         }
-        // A pause has samples on both of its sides.
+        // A pause has samples on both sides.
         let pause = [0.0, 1.0, 2.0, 600.0, 601.0, 602.0];
         for times in [&pause[..], &[0.0, 1.0, 2.0, 4.0], &[0.0, 9033.0]] {
             assert_eq!(strays(times), None, "{times:?}");

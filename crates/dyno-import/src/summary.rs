@@ -1,4 +1,4 @@
-//! From the statistics at the end of a run to its summary.
+//! Converts the statistics at the end of a run to its summary.
 
 use dyno_analysis::window;
 use dyno_core::interval::Counters;
@@ -9,12 +9,12 @@ use dyno_core::summary::*;
 use crate::command;
 use crate::sysbench::model::{Counted, Draft, Report};
 
-/// The length of the measurement: as printed, else as a count and its rate imply.
+/// The length of the measurement: as printed, or as implied by a count and its rate.
 pub(crate) fn measured_s(draft: &Draft) -> Option<f64> {
     draft.report.as_ref()?.time_s()
 }
 
-/// The summary, if the run's statistics are there: how many events in what time.
+/// The summary, if the run's statistics contain the number of events and the time.
 pub(crate) fn summary(
     draft: &Draft,
     head: &RunHead,
@@ -51,14 +51,14 @@ pub(crate) fn summary(
         not_observed: not_observed.to_vec(),
         machine: machine(draft, &report),
         intervals: Vec::new(),
-        // Of a drive without sessions nothing is known.
+        // Without sessions, the drive is unknown.
         drive: (drive.sessions > 0).then_some(drive),
         ..RunSummary::default()
     })
 }
 
-/// What the report lines tell of a run whose statistics are missing; `None` without such lines.
-/// Rates are over the time that the lines cover.
+/// The summary from the report lines of a run without statistics; `None` without such lines. Rates
+/// are over the time that the lines cover.
 pub(crate) fn of_intervals(
     head: &RunHead,
     drive: Drive,
@@ -88,8 +88,8 @@ pub(crate) fn of_intervals(
     })
 }
 
-/// The statistics of the whole run. After a checkpoint sysbench prints only what came since, so
-/// that counts are added up; a percentile of parts is not one of the whole, and is left out.
+/// The statistics of the whole run. After a checkpoint sysbench prints only the part since then, so
+/// counts are added up; a percentile of parts is not one of the whole, and is left out.
 fn whole(draft: &Draft) -> Option<Report> {
     let last = draft.report.clone()?;
     if draft.checkpoints.is_empty() {
@@ -138,7 +138,7 @@ fn whole(draft: &Draft) -> Option<Report> {
 
 fn totals(report: &Report, events: u64) -> Counters {
     let count = |counted: Option<Counted>| counted.map_or(0, |counted| counted.count);
-    // Statements that are not told apart are other ones, so that the sum is right.
+    // Count statements of unknown kind as other ones, so that the sum is right.
     let (reads, writes, other) = match (report.reads, report.writes, report.other) {
         (Some(reads), Some(writes), Some(other)) => (reads, writes, other),
         _ => (0, 0, report.statements().unwrap_or(0)),
@@ -154,7 +154,7 @@ fn totals(report: &Report, events: u64) -> Counters {
     }
 }
 
-/// Rates as printed, else counts over the length of the run.
+/// Rates as printed, or counts over the length of the run.
 fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
     let printed = |counted: Option<Counted>| counted.and_then(|counted| counted.per_s);
     let per_s = |count: u64| count as f64 / measured_s;
@@ -171,7 +171,7 @@ fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
 fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
     let told = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
     if told.iter().all(Option::is_none) && report.percentiles.is_empty() && operations.is_empty() {
-        // How many there were does not make them known.
+        // Their number alone does not make them known.
         return window::unknown_latencies(&[]);
     }
     let sum_ms = report.sum_ms.unwrap_or(0.0);
@@ -196,7 +196,7 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
     }
 }
 
-/// The printed distribution in the buckets that all summaries have: ten per factor of ten.
+/// The printed distribution in the buckets of all summaries: ten per factor of ten.
 fn buckets(operations: &[Operation]) -> Vec<Bucket> {
     const PER_DECADE: f64 = 10.0;
     const NS_PER_MS: f64 = 1e6;
@@ -230,7 +230,7 @@ fn buckets(operations: &[Operation]) -> Vec<Bucket> {
         .collect()
 }
 
-/// What tests of the host print besides events; `None` of a test of a database.
+/// The figures of tests of the host apart from events; `None` for a database test.
 fn machine(draft: &Draft, report: &Report) -> Option<MachineSummary> {
     let figures = figures(report);
     let of_host = draft.kind.is_some_and(|kind| kind != "oltp");
@@ -266,9 +266,9 @@ fn figures(report: &Report) -> Vec<MachineFigure> {
     TOLD.into_iter().filter_map(figure).collect()
 }
 
-/// sysbench prints mean and deviation over threads; where nothing deviates, all are alike.
+/// sysbench prints mean and deviation over threads; without deviation, all threads are equal.
 fn fairness(report: &Report) -> Option<Fairness> {
-    // Without an event sysbench prints what was in its memory.
+    // Without an event sysbench prints uninitialised memory.
     report.events().filter(|events| *events > 0)?;
     let (events_mean, events_stddev) = report.events_spread?;
     let (time_mean_s, time_stddev_s) = report.time_spread.unwrap_or_default();

@@ -1,27 +1,27 @@
-//! Tables as `vmstat` and `iostat` print them: columns are known by the name above them.
+//! Tables of `vmstat` and `iostat`: columns are identified by their headings.
 
 use crate::number;
 
-/// A row that may come in several lines, because a terminal or an editor wrapped it.
+/// A row that may span several lines, because a terminal or an editor wrapped it.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     words: Vec<String>,
     line: usize,
 }
 
-/// What a line did to a row.
+/// The effect of a line on a row.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Filled {
-    /// The row is whole: its words and its first line.
+    /// The row is complete: its words and its first line.
     Whole(Vec<String>, usize),
-    /// More must come.
+    /// The row is incomplete.
     Partly,
-    /// It has too many words: the line that began it, and how many there are.
+    /// It has too many words: its first line, and their number.
     TooMany(usize, usize),
 }
 
 impl Row {
-    /// Adds a line's words to a row of so many columns.
+    /// Adds a line's words to a row with this number of columns.
     pub(crate) fn add(&mut self, words: &[&str], columns: usize, line: usize) -> Filled {
         if self.words.is_empty() {
             self.line = line;
@@ -38,14 +38,14 @@ impl Row {
         }
     }
 
-    /// Gives up what was begun: its first line and how many words it had.
+    /// Drops an incomplete row: its first line and its number of words.
     pub(crate) fn drop_begun(&mut self) -> Option<(usize, usize)> {
         let words = std::mem::take(&mut self.words).len();
         (words > 0).then_some((self.line, words))
     }
 }
 
-/// Values of one series as they are collected: (sample, value).
+/// The collected values of one series: (sample, value).
 #[derive(Debug)]
 pub(crate) struct Values {
     pub(crate) name: String,
@@ -55,14 +55,13 @@ pub(crate) struct Values {
     pub(crate) values: Vec<(usize, f64)>,
 }
 
-/// Series by name, in the order in which they first appeared.
+/// Series by name, in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) all: Vec<Values>,
 }
 
 impl Collected {
-    /// Adds a value.
     pub(crate) fn add(&mut self, name: &str, column: &Meaning, source: String, at: (usize, f64)) {
         let (sample, value) = (at.0, at.1 * column.scale);
         match self.all.iter_mut().find(|values| values.name == name) {
@@ -88,7 +87,7 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    /// A whole word as a figure.
+    /// Parses a whole word as a figure.
     pub(crate) fn read(word: &str) -> Option<Self> {
         const KIB: f64 = 1024.0;
         const UNITS: [&str; 6] = ["B", "k", "M", "G", "T", "P"];
@@ -102,7 +101,7 @@ impl Figure {
         found.map(Self::Bytes)
     }
 
-    /// In the unit of a column; `None` for bytes where bytes make no sense.
+    /// Its value in the unit of a column; `None` for bytes if bytes make no sense there.
     pub(crate) fn of(self, column: &Meaning) -> Option<f64> {
         match self {
             Self::Plain(value) => Some(value),
@@ -113,7 +112,7 @@ impl Figure {
         }
     }
 
-    /// Its number, whatever the unit.
+    /// Its number, in any unit.
     pub(crate) fn plain(self) -> f64 {
         match self {
             Self::Plain(value) | Self::Bytes(value) => value,
@@ -121,20 +120,20 @@ impl Figure {
     }
 }
 
-/// What a column becomes.
+/// The series of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meaning {
     /// The column's name, lower case.
     pub(crate) column: &'static str,
-    /// The series' name, or the end of it.
+    /// The series' name, or its suffix.
     pub(crate) series: &'static str,
     pub(crate) unit: &'static str,
-    /// From the column's unit to the series'.
+    /// Factor from the column's unit to the series'.
     pub(crate) scale: f64,
     pub(crate) kind: dyno_core::record::SeriesKind,
 }
 
-/// A column's meaning.
+/// Defines a column's meaning.
 pub(crate) const fn column(
     column: &'static str,
     series: &'static str,
@@ -151,23 +150,22 @@ pub(crate) const fn column(
     }
 }
 
-/// The meaning of a column.
 pub(crate) fn meaning<'a>(table: &'a [Meaning], column: &str) -> Option<&'a Meaning> {
     table.iter().find(|meaning| meaning.column == column)
 }
 
-/// By how much rounding may keep the CPU's shares from 100 %.
+/// By how much the CPU's shares may differ from 100 % because of rounding.
 const SHARES_TOLERANCE: f64 = 2.0;
 
-/// Rows whose shares of the CPU do not make 100 %.
+/// Rows with CPU shares that do not add up to 100 %.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
-    /// How many, the first one's line, its sum.
+    /// Their number, and the first one's line and sum.
     odd: Option<(usize, usize, f64)>,
 }
 
 impl Shares {
-    /// Looks at a row's sum, in percent.
+    /// Checks a row's sum, in percent.
     pub(crate) fn add(&mut self, sum: f64, line: usize) {
         if (sum - 100.0).abs() > SHARES_TOLERANCE {
             let (rows, ..) = self.odd.get_or_insert((0, line, sum));
@@ -175,7 +173,7 @@ impl Shares {
         }
     }
 
-    /// What is to be told of them, with the first one's line.
+    /// The warning about them, with the first one's line.
     pub(crate) fn told(&self) -> Option<(usize, String)> {
         let (rows, line, sum) = self.odd?;
         let text = format!(

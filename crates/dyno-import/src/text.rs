@@ -1,13 +1,13 @@
-//! Lines of a log as they were meant: without colours, carriage returns and control characters.
+//! Cleans the lines of a log: removes colours, carriage returns and control characters.
 
 use crate::civil::{self, Moment};
 
 /// The number of bytes that decide whether a text without a byte order mark is UTF-16.
 const DECIDING_BYTES: usize = 512;
 
-/// The bytes of a log as text: UTF-8, or UTF-16 as PowerShell's `>` and `Tee-Object` write it.
-/// Bytes that are neither are replaced: figures are ASCII. Lines that end in a carriage return
-/// alone, as in some editors, get a line feed.
+/// Decodes a log: UTF-8, or UTF-16 as PowerShell's `>` and `Tee-Object` write it. Invalid bytes are
+/// replaced: figures are ASCII. Lines that end only in a carriage return, as in some editors, get a
+/// line feed.
 pub fn decode(bytes: &[u8]) -> String {
     let text = characters(bytes);
     match text.contains('\r') && !text.contains('\n') {
@@ -31,7 +31,7 @@ fn characters(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether nearly every second byte from this one on is 0, and almost none of the others.
+/// Whether almost every second byte from this one on is 0, and almost none of the others.
 fn zeros_at(first: usize, bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(DECIDING_BYTES)];
     let zeros = |first: usize| {
@@ -41,19 +41,18 @@ fn zeros_at(first: usize, bytes: &[u8]) -> bool {
     head.len() >= 8 && zeros(first) * 10 >= head.len() * 4 && zeros(1 - first) * 10 <= head.len()
 }
 
-/// One line.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// From 1.
     pub(crate) number: usize,
-    /// What it says, blanks at its end removed.
+    /// The text without trailing blanks.
     pub(crate) text: String,
     /// Whether the log ends within it: no line feed follows. A figure at its end may lack digits.
     pub(crate) cut: bool,
 }
 
 impl Line {
-    /// The line without the moment that a wrapper such as `ts` put before it, and that moment.
+    /// The line without the time that a wrapper such as `ts` put before it, and that time.
     pub(crate) fn unstamped(&self) -> (Option<Moment>, &str) {
         match civil::prefix(&self.text) {
             Some((moment, rest)) => (Some(moment), rest),
@@ -62,7 +61,7 @@ impl Line {
     }
 }
 
-/// The lines of a text, empty ones included.
+/// The lines of a text, including empty ones.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines: Vec<Line> = text
@@ -80,7 +79,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The warning about a row of figures in a line that is cut.
+/// The warning about a row of figures in a line that is cut off.
 pub(crate) const ROW_CUT: &str =
     "the log ends within a row, or its last figure may; it is left out";
 
@@ -101,7 +100,7 @@ pub(crate) fn shape(line: &str) -> String {
 }
 
 /// Whether a line of this shape ends early compared with others of its kind; also if other text,
-/// such as `Killed`, follows the figure in which it ends.
+/// such as `Killed`, follows the incomplete figure.
 pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
     let pairs = own.char_indices().zip(whole.chars());
     let same = pairs.take_while(|((_, one), other)| one == other);
@@ -110,7 +109,7 @@ pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
     goes_on && (own.len() == end || own[..end].ends_with('#'))
 }
 
-/// How many decimals the figure at a line's end has; `None` if no figure ends the line.
+/// The number of decimals of the figure at a line's end; `None` without a figure there.
 pub(crate) fn decimals_at_end(line: &str) -> Option<usize> {
     let digits = |text: &str| text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let last = digits(line);
@@ -124,10 +123,10 @@ pub(crate) fn decimals_at_end(line: &str) -> Option<usize> {
     }
 }
 
-/// What a terminal would show of a line.
+/// A line as a terminal would show it.
 fn clean(line: &str) -> String {
     let line = line.trim_end_matches('\r');
-    // A program that writes over its own line leaves the last version.
+    // A program that overwrites its line leaves the last version.
     let line = line.rsplit('\r').next().unwrap_or(line);
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -144,7 +143,7 @@ fn clean(line: &str) -> String {
     out
 }
 
-/// Passes over a control sequence of a terminal (ECMA-48) behind its escape character.
+/// Skips a control sequence of a terminal (ECMA-48) after its escape character.
 fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
         Some('[') => {

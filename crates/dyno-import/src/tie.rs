@@ -1,11 +1,11 @@
-//! A host's log without times laid beside a run by what moves with the throughput: when it began,
-//! and how its samples drift from the seconds that they are taken for.
+//! Aligns a host's log without times with a run by its correlation with throughput: finds when the
+//! log began, and how its samples drift from nominal seconds.
 
 use dyno_core::summary::IntervalSummary;
 
 use crate::table::Values;
 
-/// What moves with the throughput of a server, in series of the host's logs.
+/// Series of the host's logs that follow the throughput of a server.
 const SIGNALS: [&str; 5] = [
     "host.context_switches",
     "host.cpu.idle",
@@ -13,57 +13,55 @@ const SIGNALS: [&str; 5] = [
     "host.disk[all].write_bytes",
     "host.cpu.user",
 ];
-/// A log is looked for so many seconds before and after the measurement's beginning.
+/// Search range for the log's beginning, in seconds before and after the measurement's.
 const OFFSET_MAX_S: i32 = 30;
-/// A clock of samples is off by no more than this, in seconds an hour: their delay is made by
-/// sleeping, to which the time of printing is added.
+/// Maximum drift of samples, in seconds per hour: their tools sleep for the delay, and printing
+/// takes additional time.
 const DRIFT_MAX_S: f64 = 6.0;
 /// Steps of the finer search, in seconds.
 const FINE_S: f64 = 0.25;
-/// Slower movements are taken out: seconds about each that are looked at.
+/// Slow changes are removed by subtracting the mean of this many seconds on both sides.
 const AROUND: usize = 30;
-/// From this correlation on a log is aligned, and from so many times what chance makes of few
-/// samples.
+/// A log is aligned from this correlation on, if it is also this many times what chance produces
+/// with few samples.
 const CORRELATION_MIN: f64 = 0.3;
 const CHANCE: f64 = 5.0;
-/// It must be the best by this factor, among offsets that are further away than this.
+/// It must exceed all offsets further away than [`APART_S`] by this factor.
 const BETTER: f64 = 1.15;
 const APART_S: f64 = 3.0;
-/// So many samples, spread over the log, say where it lies; all of them say it exactly.
+/// Number of samples, spread over the log, for the coarse search; the fine search uses all.
 const COARSE: usize = 1_200;
-/// From this correlation on no other signal is looked at.
+/// From this correlation on, other signals are not tried.
 const SURE: f64 = 0.8;
-/// Fewer seconds tell nothing.
+/// Minimum number of seconds.
 const SECONDS_MIN: usize = 30;
 
-/// How a log lies beside a run.
+/// The alignment of a log with a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tie {
-    /// A nominal time of 0 is this second of the measurement.
+    /// The second of the measurement at nominal time 0.
     pub(crate) offset_s: f64,
-    /// Seconds of the measurement in a nominal one.
+    /// Seconds of the measurement per nominal second.
     pub(crate) pace: f64,
-    /// How well it fits, 0 to 1.
+    /// The strength of the correlation, 0 to 1.
     pub(crate) correlation: f64,
-    /// Whether it falls where the throughput rises, as idle time does.
+    /// Whether it falls when the throughput rises, as idle time does.
     pub(crate) inverse: bool,
-    /// By which series.
     pub(crate) signal: &'static str,
 }
 
 impl Tie {
-    /// The second of the measurement of a nominal time.
+    /// Converts a nominal time to a second of the measurement.
     pub(crate) fn at(&self, nominal_s: f64) -> f64 {
         self.offset_s + nominal_s * self.pace
     }
 
-    /// How many seconds it gains an hour.
     pub(crate) fn drift_s_per_hour(&self) -> f64 {
         (self.pace - 1.0) * 3600.0
     }
 }
 
-/// Where the log fits best; `None` where nothing in it moves with the throughput clearly enough.
+/// The best alignment of the log; `None` if nothing in it follows the throughput clearly enough.
 pub(crate) fn tie(
     intervals: &[IntervalSummary],
     nominal_s: &[f64],
@@ -76,7 +74,7 @@ pub(crate) fn tie(
         let Some(values) = collected.iter().find(|values| values.name == signal) else {
             continue;
         };
-        // The first sample is since the machine started.
+        // The first sample covers the time since boot.
         let samples = values.values.iter().filter(|(sample, _)| *sample > 0);
         let samples = samples.filter_map(|&(sample, value)| Some((*nominal_s.get(sample)?, value)));
         let (times, values): (Vec<f64>, Vec<f64>) = samples.unzip();
@@ -102,8 +100,8 @@ pub(crate) fn tie(
     clear.then_some(tie)
 }
 
-/// The swings of the rate in each second of the measurement; none of intervals that are not about
-/// a second long.
+/// The short-term changes of the rate in each second of the measurement; `None` if intervals are
+/// not about a second long.
 fn seconds(intervals: &[IntervalSummary]) -> Option<Vec<f64>> {
     let last_s = intervals.last()?.at_s;
     let short = |one: &IntervalSummary| (0.5..=1.5).contains(&one.length_s);
@@ -121,7 +119,7 @@ fn seconds(intervals: &[IntervalSummary]) -> Option<Vec<f64>> {
     Some(swings(&rates))
 }
 
-/// A series without its slow movements.
+/// Removes slow changes from a series.
 fn swings(values: &[f64]) -> Vec<f64> {
     let (mut sums, mut counts) = (vec![0.0], vec![0.0]);
     for value in values {
@@ -139,7 +137,7 @@ fn swings(values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().map(swing).collect()
 }
 
-/// The best place of a signal, and the correlation of the best one apart from it.
+/// The best alignment of a signal, and the correlation of the best one far from it.
 fn search(
     rates: &[f64],
     times: &[f64],
@@ -178,7 +176,7 @@ fn search(
         }
     }
     let apart = |one: &&(f64, (f64, f64))| {
-        // By where the middle of the log lies.
+        // Compare them at the middle of the log.
         let moved = one.1.0 - place.0 + (one.1.1 - place.1) / 2.0;
         moved.abs() > APART_S
     };
@@ -198,7 +196,7 @@ fn search(
     Some((tie, other))
 }
 
-/// How well a signal that is laid so beside the rates moves with them, whichever way.
+/// The absolute correlation of a signal in this alignment with the rates.
 fn correlation(rates: &[f64], times: &[f64], values: &[f64], laid: (f64, f64)) -> Option<f64> {
     signed(rates, times, values, laid).map(f64::abs)
 }
@@ -245,7 +243,7 @@ mod tests {
     use dyno_core::record::SeriesKind;
     use proptest::prelude::*;
 
-    /// Noise that repeats with its seed.
+    /// Reproducible noise.
     fn noise(seed: u64, second: i64) -> f64 {
         let mut x = (second as u64)
             .wrapping_add(1000)
@@ -277,7 +275,8 @@ mod tests {
         (0..seconds).map(interval).collect()
     }
 
-    /// What vmstat would print each second, begun at an offset, its seconds so long.
+    /// Values as vmstat would print them each second, started at an offset, with seconds of this
+    /// length.
     fn vmstat(seed: u64, samples: usize, offset_s: f64, pace: f64) -> (Vec<f64>, Vec<Values>) {
         let nominal: Vec<f64> = (0..samples).map(|sample| sample as f64).collect();
         let value = |sample: usize| {

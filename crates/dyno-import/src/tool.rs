@@ -1,4 +1,4 @@
-//! The benchmark tools whose logs become runs.
+//! Benchmark tools whose logs can be imported.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use dyno_core::record::Source;
 
 use crate::Looks;
 
-/// A tool whose logs are read.
+/// A tool whose logs can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// sysbench and sysbench-tpcc.
     Sysbench,
-    /// pgbench: what it prints, and its logs of transactions.
+    /// pgbench: its output and its logs of transactions.
     Pgbench,
     /// fio's JSON.
     Fio,
-    /// HammerDB: its log, with the transaction counter's and the time profile's.
+    /// HammerDB: its log, with those of the transaction counter and the time profile.
     Hammerdb,
 }
 
@@ -23,7 +23,7 @@ impl Tool {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Sysbench, Self::Pgbench, Self::Fio, Self::Hammerdb];
 
-    /// As it is typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sysbench => "sysbench",
@@ -33,12 +33,12 @@ impl Tool {
         }
     }
 
-    /// The one of that name.
+    /// The tool with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// What its logs look like.
+    /// The look of its logs.
     pub fn looks(self) -> Looks {
         match self {
             Self::Sysbench => Looks::Sysbench,
@@ -48,7 +48,7 @@ impl Tool {
         }
     }
 
-    /// What a run of it says that it was made by.
+    /// The source recorded in its runs.
     pub fn source(self) -> Source {
         match self {
             Self::Sysbench => Source::Sysbench,

@@ -1,5 +1,6 @@
-//! The log of `vmstat DELAY`, with or without `-t` and `-w`, old and new columns, headings repeated
-//! or wrapped. Memory is in KiB unless `-S` gave another unit, which only the figures reveal.
+//! Reads the log of `vmstat DELAY`, with or without `-t` and `-w`, with old and new columns and
+//! repeated or wrapped headings. Memory is in KiB unless `-S` gave another unit, which only the
+//! figures reveal.
 
 use dyno_core::record::NotObserved;
 use dyno_core::record::SeriesKind::{Gauge, Rate};
@@ -14,7 +15,7 @@ use crate::{ImportError, Log, Looks, Options, Warning};
 
 const KIB: f64 = 1024.0;
 
-/// vmstat(8). `bi` and `bo` are KiB per second of all block devices together.
+/// From vmstat(8). `bi` and `bo` are KiB per second of all block devices together.
 const MEANINGS: [Meaning; 16] = [
     column("r", "host.run_queue", "count", 1.0, Gauge),
     column("b", "host.blocked", "count", 1.0, Gauge),
@@ -34,11 +35,11 @@ const MEANINGS: [Meaning; 16] = [
     column("st", "host.cpu.steal", "percent", 1.0, Rate),
 ];
 
-/// Columns that are known and become no series: swap in use, the two of `-a`, and the share of
-/// guests, which the other shares leave out.
+/// Known columns that do not become series: swap in use, the two of `-a`, and the share of guests,
+/// which the other shares exclude.
 const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
 
-/// What is read from `/proc/meminfo`.
+/// Columns from `/proc/meminfo`.
 const MEMORY: [&str; 3] = [
     "host.memory.free",
     "host.memory.buffers",
@@ -51,10 +52,10 @@ const LITTLE_KIB: f64 = 65_536.0;
 /// If free memory is constant over this many rows, the rows were not measured.
 const STILL_ROWS: usize = 3;
 
-/// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
+/// Shares of the CPU, which add up to 100 % apart from rounding.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
 
-/// The bytes of a unit of `vmstat -S`; `None` if there is no such unit.
+/// The bytes of a unit of `vmstat -S`; `None` for an unknown unit.
 pub fn unit_bytes(name: &str) -> Option<f64> {
     match name {
         "k" => Some(1e3),
@@ -97,12 +98,12 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
 struct Reader<'a> {
     file: &'a str,
     columns: Vec<String>,
-    /// A heading that goes on in the next line.
+    /// A heading that continues on the next line.
     heading: Vec<String>,
-    /// Whether each line begins with a moment that vmstat did not print.
+    /// Whether each line begins with a time that vmstat did not print.
     prefixed: bool,
     utc: bool,
-    /// Whether the log ends within the line that is being read.
+    /// Whether the log ends within the current line.
     cut: bool,
     row: Row,
     samples: usize,
@@ -148,7 +149,7 @@ impl Reader<'_> {
             self.heading.clear();
         }
         self.prefixed = stamped;
-        // The zone stands above the times of -t.
+        // The zone is in the heading above the times of -t.
         let zone = words.iter().filter(|word| !is_column(word));
         self.utc |= zone.clone().any(|word| matches!(*word, "UTC" | "GMT"));
         let last_is_zone = zone.count() <= 1 && words.last().is_some_and(|w| !is_column(w));
@@ -309,7 +310,7 @@ fn is_column(word: &str) -> bool {
     meaning(&MEANINGS, word).is_some() || OTHERS.contains(&word)
 }
 
-/// The date and the time that `-t` prints behind the figures.
+/// The date and time that `-t` prints after the figures.
 fn split_moment<'a, 'b>(words: &'a [&'b str]) -> (&'a [&'b str], Option<Moment>) {
     let Some(at) = words.len().checked_sub(2) else {
         return (words, None);
@@ -358,7 +359,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         assert_eq!(value(&log, "host.cpu.iowait", 1), Some(1.0));
         assert_eq!(value(&log, "host.disk[all].read_bytes", 1), Some(716_800.0));
         assert_eq!(value(&log, "host.blocked", 1), Some(1.0));
-        // The two last columns exchanged, as a table in an article had them.
+        // The last two columns swapped, as in a table of an article.
         let swapped = LOG.replace("us sy id wa st", "us sy wa id st");
         assert_eq!(value(&parse(&swapped), "host.cpu.iowait", 1), Some(3.0));
         assert!(log.warnings.is_empty(), "{:?}", log.warnings);
@@ -427,7 +428,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
             let log = read(&Log { name: "x", text }, &options).unwrap();
             assert_eq!(value(&log, "host.memory.free", 1), Some(21_180.0 * bytes));
             assert_eq!(value(&log, "host.swap.in", 1), Some(2.0 * bytes));
-            // Blocks are of 1 KiB under every unit.
+            // Blocks are 1 KiB in every unit.
             assert_eq!(value(&log, "host.disk[all].read_bytes", 1), Some(8.0 * KIB));
             assert!(log.warnings.is_empty() && log.gaps.is_empty() && !log.first_since_boot);
         }
@@ -453,7 +454,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
         assert_eq!(value(&log, "host.interrupts", 1), Some(1028.0));
         assert_eq!(log.warnings.len(), 1, "{:?}", log.warnings);
         assert!(log.warnings[0].text.contains("the log ends within a row"));
-        // The last figure, a 10 perhaps, may lack its end.
+        // The last figure, possibly a 10, may be incomplete.
         let cut = parse(LOG.trim_end());
         assert_eq!((cut.moments.len(), cut.warnings.len()), (1, 1));
     }

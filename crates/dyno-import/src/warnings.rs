@@ -5,14 +5,14 @@ use std::fmt;
 
 use crate::text;
 
-/// Something about a log that its reader should know.
+/// A warning about a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The log's name.
     pub file: String,
-    /// The line, from 1; `None` if it is about the whole log.
+    /// The line, from 1; `None` if it concerns the whole log.
     pub line: Option<usize>,
-    /// What, in words. Secrets are hidden.
+    /// The message. Secrets are hidden.
     pub text: String,
 }
 
@@ -35,8 +35,8 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Each kind of warning once: the first of those that say the same about several lines, with a
-/// count. Keeps the order.
+/// Keeps each kind of warning once: the first of those that say the same about several lines, with
+/// a count. Keeps the order.
 pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
     let mut kept: Vec<(Warning, usize, Option<usize>)> = Vec::new();
     let mut known: HashMap<(String, String), usize> = HashMap::new();

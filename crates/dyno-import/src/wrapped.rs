@@ -1,6 +1,6 @@
-//! Logs whose lines have a prefix from something else: Docker Compose, a container runtime (CRI),
-//! syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers of `grep -n`, the `+` of
-//! a diff, or the `> ` of quoted text.
+//! Removes the prefixes that other programs add to a log's lines: Docker Compose, a container
+//! runtime (CRI), syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers of `grep
+//! -n`, the `+` of a diff, or the `> ` of quoted text.
 
 use crate::Looks;
 
@@ -25,7 +25,7 @@ struct Bare<'a> {
     rest: &'a str,
 }
 
-/// Takes the prefix off a line; `None` if it has none.
+/// Removes the prefix of a line; `None` if it has none.
 type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
 const KINDS: [Strip; 8] = [
@@ -40,8 +40,8 @@ pub(crate) struct Part {
     pub(crate) text: String,
 }
 
-/// The lines as their programs wrote them; `None` if they have no prefix. Of several sources, only
-/// those that look like a known log count, if any does.
+/// The lines as their programs wrote them; `None` if they have no prefix. With several sources,
+/// only those that look like a known log count, if any does.
 pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
     let mut parts = layer(text)?;
     for _ in 1..LAYERS_MAX {
@@ -125,7 +125,7 @@ fn layer(text: &str) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// The prefix that most lines have.
+/// The prefix of most lines.
 fn kind(text: &str) -> Option<Strip> {
     let lines = text.lines().map(str::trim_end);
     let lines: Vec<&str> = lines
@@ -156,7 +156,7 @@ fn level(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// `12:[ 1s ] thds: 8 …` of `grep -n`, whose numbers ascend. A time of day begins alike.
+/// `12:[ 1s ] thds: 8 …` from `grep -n`, with ascending numbers. A time of day looks similar.
 fn numbered(line: &str) -> Option<Bare<'_>> {
     let (number, rest) = line.split_once(':')?;
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -167,7 +167,7 @@ fn numbered(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// `+[ 1s ] thds: 8 …` of a diff.
+/// `+[ 1s ] thds: 8 …` from a diff.
 fn added(line: &str) -> Option<Bare<'_>> {
     let rest = line.strip_prefix('+')?;
     Some(Bare {
@@ -214,7 +214,7 @@ fn kubectl(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// `Nov 21 13:07:48 host sysbench[4711]: [ 1s ] thds: 8 …`, or with an ISO 8601 moment.
+/// `Nov 21 13:07:48 host sysbench[4711]: [ 1s ] thds: 8 …`, or with an ISO 8601 time.
 fn syslog(line: &str) -> Option<Bare<'_>> {
     let line = match line.strip_prefix('<') {
         Some(rest) => rest.split_once('>')?.1,
@@ -226,7 +226,7 @@ fn syslog(line: &str) -> Option<Bare<'_>> {
     };
     let (host, rest) = rest.split_once(' ')?;
     let (tag, rest) = rest.split_once(':')?;
-    // Without a process's number `query mode: simple` would be host, tag and text.
+    // Without a process id, `query mode: simple` would be host, tag and text.
     let source = tag.split_once('[').filter(|(_, id)| id.ends_with(']'));
     let source = match (source, stamp) {
         (Some((source, _)), _) => source,
@@ -242,7 +242,7 @@ fn syslog(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// What follows `Nov 21 13:07:48 `, which has no year and is not read.
+/// The text after `Nov 21 13:07:48 `, which has no year and is ignored.
 fn without_date(line: &str) -> Option<&str> {
     let (date, rest) = line.split_at_checked(16)?;
     let shape = |c: u8| match c {
@@ -283,7 +283,7 @@ mod tests {
         "[ 2s ] tps: 8.00",
     ];
 
-    /// The one part of these lines with a prefix each.
+    /// The only part of these lines, each with a prefix.
     fn with(prefix: &str) -> String {
         let text: String = LINES
             .iter()

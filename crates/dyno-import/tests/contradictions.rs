@@ -1,6 +1,6 @@
-//! Reports whose figures cannot all be true.
+//! Reports with figures that cannot all be true.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -8,7 +8,7 @@ mod common;
 use common::sysbench;
 use dyno_import::{Log, Options};
 
-/// Only one of the two can be so.
+/// Only one of the two can be true.
 #[test]
 fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
     let fact = |text: &str| {
@@ -86,7 +86,7 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
 fn more_than_events_threads_and_time_allow_is_a_fact() {
     let log = include_str!("../fixtures/consistent.out");
     let fact = |text: &str| told(text).0;
-    // More transactions than events, at a rate that the threads cannot make.
+    // More transactions than events, at an impossible rate for these threads.
     let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
     let found = fact(&more).unwrap();
     assert!(
@@ -100,7 +100,7 @@ fn more_than_events_threads_and_time_allow_is_a_fact() {
         still.contains("6000 events in a total time of 0 s"),
         "{still}"
     );
-    // Without the sum of latencies the threads' times tell.
+    // Without the sum of latencies, the threads' times show it.
     let old = log.replacen("  40.00", "  4.00", 1);
     let old = old.replacen(
         "         sum:                               240000.00\n",
@@ -111,7 +111,7 @@ fn more_than_events_threads_and_time_allow_is_a_fact() {
     assert!(found.contains("make a mean of 40.00 ms"), "{found}");
 }
 
-/// What is told of a log: its contradictions, and all of it.
+/// The contradictions and all warnings for a log.
 fn told(text: &str) -> (Option<String>, String) {
     let log = Log { name: "log", text };
     let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
@@ -124,7 +124,7 @@ fn told(text: &str) -> (Option<String>, String) {
     (facts, warnings.join("\n"))
 }
 
-/// A real log, with a change of its report lines; `None` removes one.
+/// A real log with changed report lines; `None` removes one.
 fn lines(change: impl Fn(usize, &str) -> Option<String>) -> String {
     let mut number = 0;
     let log = include_str!("../fixtures/deadlocks.out").lines();
@@ -138,7 +138,7 @@ fn lines(change: impl Fn(usize, &str) -> Option<String>) -> String {
     changed.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts another figure behind a label of a line.
+/// Replaces the figure after a label in a line.
 fn with(line: &str, label: &str, figure: &str) -> String {
     let (before, rest) = line.split_once(label).unwrap();
     let end = rest.find([' ', '/']).unwrap_or(rest.len());
@@ -174,7 +174,7 @@ fn real_logs_contradict_nothing() {
     ] {
         assert_eq!(told(text), (None, String::new()), "{name}");
     }
-    // Of a command line that says another time, and of lines that came late, there are warnings.
+    // A different time on the command line, and late lines, cause warnings.
     for text in [
         include_str!("../fixtures/written-1.1.out"),
         include_str!("../fixtures/stopped.out"),
@@ -215,7 +215,7 @@ fn lines_that_are_missing_are_told_and_contradict_nothing() {
     }
     // The last interval is often not printed.
     assert_eq!(without(|number| number == 12), (None, String::new()));
-    // Without a report nobody knows how many events there were.
+    // Without a report, the number of events is unknown.
     let text = lines(|number, line| (number != 3 && number != 4).then(|| line.to_owned()));
     let text = text.split("SQL statistics").next().unwrap();
     let (_, warnings) = told(text);
@@ -247,7 +247,7 @@ fn errors_of_intervals_are_errors_of_the_run() {
     );
     assert!(changed.contains(none));
     contradicts(&changed, "8400 ignored errors, but the report says 0");
-    // A few in one line are as impossible.
+    // A few in one line are just as impossible.
     let one = lines(|number, line| {
         let figure = if number == 3 { "2.00" } else { "0.00" };
         Some(with(line, "err/s: ", figure))
@@ -257,7 +257,7 @@ fn errors_of_intervals_are_errors_of_the_run() {
         none,
     );
     contradicts(&one, "about 2.0 ignored errors, but the report says 0");
-    // All of them may have come in the seconds that are not there.
+    // All of them may have occurred in the missing seconds.
     let first = lines(|number, line| (number < 7).then(|| with(line, "err/s: ", "0.00")));
     assert_eq!(told(&first).0, None);
     let log = lines(|_, line| Some(with(line, "reconn/s: ", "3.00")));
@@ -277,7 +277,7 @@ fn latencies_of_intervals_are_latencies_of_the_run() {
         "the 95th percentile of the latencies at 7 s, 5000.00 ms, is above the run's maximum, \
          36.57 ms",
     );
-    // Percentiles are those of buckets.
+    // Percentiles are bounds of buckets.
     let log = lines(|_, line| Some(with(line, "(ms,95%): ", "37.56")));
     assert_eq!(told(&log).0, None);
 }
@@ -323,7 +323,7 @@ fn a_report_without_its_end_is_told() {
         warnings.contains("the log lacks its end: the statistics lack the total time"),
         "{warnings}"
     );
-    // With a total time of nothing the counts and rates still tell the figures.
+    // With a total time of zero, counts and rates still give the figures.
     let still = log.replacen("60.0000s", "0.0000s", 1);
     let log = Log {
         name: "log",

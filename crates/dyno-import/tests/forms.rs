@@ -1,6 +1,6 @@
-//! Versions and forms of fio's and HammerDB's output that are not the usual ones.
+//! Unusual versions and forms of fio's and HammerDB's output.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 use dyno_core::plan::OptionValue;
@@ -106,7 +106,7 @@ fn fio_as_a_client_of_others() {
     document.as_object_mut().unwrap().remove("jobs");
     let mut sum = own("h1", 40_000);
     sum["jobname"] = "All clients".into();
-    // Each job of one host apart, and those of the other as a group.
+    // Each job of one host separately, and those of the other as a group.
     let jobs = [own("h1", 10_000), own("h1", 10_000), own("h2", 20_000), sum];
     document["client_stats"] = json!(jobs);
     let text = format!("hostname=h1, be=0, 64-bit\nhostname=h2, be=0\n{document}\n");
@@ -135,7 +135,7 @@ fn directions_of_fio_together() {
     assert_eq!(summary(&run).totals.events, 30_000);
     assert_eq!(percentile(&summary(&run).service, 99.0), Some(1.25));
     assert_eq!(summary(&run).operations[0].name, "mixed");
-    // With `both` it is the sum of what is there, too.
+    // With `both` the sum is printed, too.
     mixed["read"] = direction(20_000);
     mixed["write"] = direction(10_000);
     let run = one(Tool::Fio, &document(&[mixed]).to_string());
@@ -144,7 +144,7 @@ fn directions_of_fio_together() {
     assert_eq!(names.collect::<Vec<_>>(), ["read", "write"]);
 }
 
-/// Whether fio's figures are refused, and how many sessions it was.
+/// The reason why fio's figures are refused, and the number of sessions.
 fn judged(jobs: &[Value]) -> (Option<String>, Option<u32>) {
     let run = one(Tool::Fio, &document(jobs).to_string());
     let contradictions = run.fact("import.contradictions").map(str::to_owned);
@@ -298,7 +298,7 @@ fn forms_that_are_not_read_are_named() {
 }
 
 /// A run of three users over four minutes, with these lines at those minutes of the test; 9 is
-/// behind its result.
+/// after its result.
 fn hammerdb(lines: &[(u32, &str)]) -> String {
     let at = |minute: u32| -> String {
         let own = lines.iter().filter(|(at, _)| *at == minute);
@@ -332,7 +332,7 @@ fn virtual_users_that_failed_count_once() {
     assert_eq!(summary(&run).end, end);
     assert_eq!(summary(&run).warnings.len(), 1, "{}", said(&run));
     assert!(said(&run).contains(error));
-    // A failure after the result does not change it, not even one of the monitor.
+    // A failure after the result does not change it, even one of the monitor.
     let late = [
         (
             9,
@@ -371,7 +371,7 @@ fn virtual_users_that_end_before_the_test_does() {
             .unwrap()
             .starts_with("1 of 3 virtual users")
     );
-    // The test is over when its last minute is.
+    // The test ends with its last minute.
     let ends = early.map(|(at, line)| (at.max(4), line));
     let run = one(Tool::Hammerdb, &hammerdb(&ends));
     assert_eq!((run.fact(LOG_UNSTEADY), said(&run).as_str()), (None, ""));

@@ -1,6 +1,6 @@
-//! Real logs, and logs in old layouts, as recorded runs.
+//! Imports real logs, and logs in old layouts.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -112,7 +112,7 @@ fn host_logs_are_laid_beside_a_run_by_their_times() {
     .unwrap();
     assert_eq!(imported.warnings, []);
     let run = &imported.runs[0];
-    // procps 4.0.2 repeats its first figures of memory.
+    // procps 4.0.2 repeats its first memory figures.
     assert!(run.series("host.memory.free").is_none());
     assert!(run.not_observed.iter().any(|gap| gap.what == "host.memory"));
     // Threads started at 13:35:42.
@@ -127,7 +127,7 @@ fn host_logs_are_laid_beside_a_run_by_their_times() {
     ];
     assert_eq!(user.points, expected);
     assert!(run.series("host.disk[vda].read_bytes").is_some());
-    // All devices together would be counted twice.
+    // The sum of all devices would count each of them twice.
     assert!(run.series("host.disk[all].read_bytes").is_none());
     assert!(run.series("host.disk[vda].utilisation").is_some());
     assert_eq!(run.not_observed("host.cpu.user"), None);
@@ -171,7 +171,7 @@ fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
     let warned = &run.summary.as_ref().unwrap().warnings;
     assert!(warned[0].contains("ladder-vmstat.out"), "{warned:?}");
 
-    // Of several runs only the first can have begun with it.
+    // Only the first of several runs can have begun with it.
     let all = fixture!("ladder.out");
     let imported = sysbench(&[all], Some(vmstat), None, &Options::default()).unwrap();
     assert!(imported.runs[0].series("host.cpu.user").is_some());
@@ -183,7 +183,7 @@ fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
             .contains("no times")
     );
 
-    // Unless the user knows when it was.
+    // Unless the user gives a start time.
     let options = Options {
         started_unix_s: Some(1_795_266_469.0),
         ..Options::default()
@@ -236,7 +236,7 @@ fn a_histogram_in_a_log_of_its_own() {
     assert_eq!(total.count, 1_807_966);
     assert!((total.service.value_at_quantile(0.5) as f64 / 1e6 - 0.172).abs() < 0.001);
 
-    // Beside the log of a run without a histogram it is that run's.
+    // With the log of a run without a histogram, it belongs to that run.
     let report = fixture!("rate.out");
     let imported = sysbench(&[report, log], None, None, &Options::default()).unwrap();
     assert_eq!(imported.runs.len(), 1);
@@ -441,7 +441,7 @@ fn damage_costs_only_what_it_hit() {
     assert_eq!(imported.warnings.len(), 1);
     let run = &imported.runs[0];
     assert!(run.fact(LOG_CUT_OFF).unwrap().contains("the total time"));
-    // The rate beside the count still tells the length.
+    // The rate of a count still gives the length.
     let summary = run.summary.as_ref().unwrap();
     assert!(
         (summary.measured_s - 3.0067).abs() < 0.001,

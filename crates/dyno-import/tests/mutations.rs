@@ -1,4 +1,4 @@
-//! Damaged logs never panic, and what is read of them holds together.
+//! Damaged logs never panic, and the imported data is consistent.
 
 mod common;
 
@@ -57,7 +57,7 @@ const IOSTAT: [&str; 2] = [
     include_str!("../fixtures/stamped-iostat.out"),
 ];
 
-/// One change, at a place given as a share of the text.
+/// A change at a position given as a share of the text.
 #[derive(Clone, Debug)]
 enum Change {
     Cut(f64),

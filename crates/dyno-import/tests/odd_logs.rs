@@ -1,6 +1,6 @@
 //! Logs that are cut off, damaged, wrapped, doubled or shortened, with the right figures.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 use dyno_core::record::{LOG_CUT_OFF, RunRecord};
@@ -26,7 +26,6 @@ fn warns(imported: &Imported, what: &str) -> usize {
     warnings.filter(|one| one.text.contains(what)).count()
 }
 
-/// A report line of sysbench.
 fn line(at_s: u32, tps: f64) -> String {
     let (reads, writes, other) = (tps * 3.0, tps, tps * 2.0);
     let queries = tps * 6.0;
@@ -106,12 +105,12 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
         assert!(run.fact(LOG_CUT_OFF).is_some(), "{at}");
         assert_eq!(run.fact("import.contradictions"), None, "{at}");
     }
-    // Nothing but the last deviation is missing.
+    // Only the last deviation is missing.
     let last = whole.trim_end().strip_suffix("0.00").unwrap();
     let run = one(Tool::Sysbench, last);
     assert_eq!(run.fact("import.contradictions"), None);
     assert_eq!(run.summary.unwrap().service.mean_ms, 5.7);
-    // A whole one without a line feed is whole.
+    // A complete report without a line feed is complete.
     let run = one(Tool::Sysbench, whole.trim_end());
     assert_eq!(run.fact(LOG_CUT_OFF), None);
 }
@@ -128,7 +127,7 @@ fn a_line_beyond_the_report_is_left_out_and_named() {
     let text = format!("{}{}", lines(40, (17, 2400.0)), report(29_710, 40.003));
     let run = one(Tool::Sysbench, &text);
     assert_eq!(run.intervals.len(), 40);
-    // Nobody counts so fast, whatever the report says or lacks.
+    // The rate is impossible, regardless of the report.
     let text = lines(40, (17, 18_446_744_073_709_551_616.0));
     let run = one(Tool::Sysbench, &text);
     assert_eq!((run.intervals.len(), events_per_s(&run)), (39, 700.0));
@@ -353,7 +352,7 @@ fn the_last_line_of_progress_counts() {
          latency average = 9.000 ms\ntps = 383.345 (without initial connection time)\n"
     );
     let run = one(Tool::Pgbench, &text);
-    // 23,000 at 383.345 per second are 59.998 s, and the line says 60.0 s.
+    // 23,000 at 383.345 per second take 59.998 s, and the line says 60.0 s.
     assert_eq!(dyno_analysis::bins::of(&run).len(), 6);
 }
 
@@ -411,7 +410,7 @@ fn sums_alone_show_all_that_they_contain() {
         assert_eq!(run.not_observed(what), None, "{what}");
     }
     assert!(run.not_observed("service.percentiles").is_some());
-    // Of the times that are known to be whole: 550 failed of 4,450.
+    // Within the complete periods, 550 of 4,450 failed.
     assert_eq!((summary.totals.not_done, summary.totals.retries), (550, 9));
     assert_eq!(
         (summary.totals.events, summary.rates.events_per_s),

@@ -1,4 +1,4 @@
-//! What the user knows and a log does not say.
+//! Information from the user that a log lacks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
 use dyno_import::{Log, Options, point_in_time, utc_offset};
 
-/// As sysbench prints it without a command line, a time of day or a report line.
+/// sysbench's output without a command line, a time of day or a report line.
 const BARE: &str = "\
 sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -46,7 +46,7 @@ fn what_a_bare_log_does_not_tell_is_not_zero() {
     assert!(summary.drive.is_none() && summary.rand.is_none());
     assert!(summary.client.is_none() && summary.fairness.is_none());
     assert_eq!(summary.service.stddev_ms, None);
-    // The record is as old as its import, which is no start.
+    // The record's creation time is that of the import, not a start time.
     assert!(run.head.created_unix_s > 1.7e9);
 }
 

@@ -1,6 +1,6 @@
-//! Logs of pgbench, fio and HammerDB as recorded runs.
+//! Imports logs of pgbench, fio and HammerDB.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 use dyno_core::record::{RunRecord, Source};
@@ -40,7 +40,7 @@ fn operation<'a>(run: &'a RunRecord, name: &str) -> &'a OperationSummary {
     all.find(|operation| operation.name == name).unwrap()
 }
 
-/// The figure at a nearest rank, by another way than that of the import.
+/// The value at a nearest rank, computed independently of the import.
 fn nearest(mut values: Vec<u64>, percent: u64) -> f64 {
     values.sort_unstable();
     let rank = (percent * values.len() as u64).div_ceil(100) as usize;
@@ -110,7 +110,7 @@ fn pgbench_with_single_transactions() {
         );
     }
     assert_eq!(told.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
-    // The rate that was asked for is not printed.
+    // The requested rate is not printed.
     let drive = run.head.drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.open_loop), (2, None));
     assert!(unknown(&run, "open_loop") && !unknown(&run, "drive"));
@@ -184,7 +184,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
         told.contains("it is a sample, or a file of it is missing"),
         "{told}"
     );
-    // Its latencies are those of a part; the intervals are the lines of progress.
+    // Its latencies cover only a part; the intervals come from progress lines.
     let run = &imported.runs[0];
     assert!(
         run.intervals
@@ -192,7 +192,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
             .all(|interval| interval.printed.is_some())
     );
     assert!(summary(run).fairness.is_none());
-    // Without the output a column more tells nothing.
+    // Without the output, an additional column is ambiguous.
     let alone = read(Tool::Pgbench, &files[1..]);
     assert!(
         alone.warnings[0].to_string().contains("it is not read"),
@@ -218,7 +218,7 @@ fn groups_of_fio_are_runs() {
     assert_eq!(summary(write).drive.as_ref().unwrap().sessions, 2);
     let sync = operation(write, "sync");
     assert_eq!((sync.totals.done, sync.service.max_ms), (10_229, 5.350_468));
-    // Percentiles are those that were printed, to the nanosecond.
+    // Percentiles are those printed, to the nanosecond.
     let p95 = operation(mixed, "read").service.percentiles[1];
     let json: serde_json::Value =
         serde_json::from_str(include_str!("../fixtures/fio-jsonplus.json")).unwrap();
@@ -227,7 +227,7 @@ fn groups_of_fio_are_runs() {
         p95.value_ms,
         Some(clat["percentile"]["95.000000"].as_f64().unwrap() / 1e6)
     );
-    // Of both directions together they are those of all bins.
+    // Those of both directions together come from all bins.
     let mut bins: Vec<(u64, u64)> = ["read", "write"]
         .into_iter()
         .flat_map(|name| {
@@ -267,7 +267,7 @@ fn seconds_and_jobs_of_fio() {
     assert_eq!(summary(&jobs).service.percentiles, []);
     assert!(unknown(&jobs, "service.percentiles"));
     assert_eq!(summary(&jobs).end, RunEnd::Completed);
-    // The same jobs run again are another run, though they did more.
+    // The same jobs run again are another run, even with more I/Os.
     let mut again: serde_json::Value =
         serde_json::from_str(include_str!("../fixtures/fio-jobs.json")).unwrap();
     again["timestamp_ms"] = (again["timestamp_ms"].as_u64().unwrap() + 5_000).into();
@@ -277,7 +277,7 @@ fn seconds_and_jobs_of_fio() {
         text: &twice,
     };
     assert_eq!(read(Tool::Fio, &[log]).runs.len(), 2);
-    // A document that is cut off leaves those before it.
+    // If a document is cut off, those before it remain.
     let text = include_str!("../fixtures/fio-status.json");
     let cut = &text[..text.len() - 2000];
     let imported = read(
@@ -374,12 +374,12 @@ fn host_logs_lie_beside_the_seconds_of_the_run() {
             .find(|series| series.key.name == name)
             .unwrap()
     };
-    // Samples of 14:12:58 to 14:13:01; the last one is behind the run's end by less than a second.
+    // Samples from 14:12:58 to 14:13:01; the last one is less than a second after the run's end.
     assert_eq!(
         series("host.cpu.system").points,
         [(1.0, 1.0), (2.0, 0.5), (3.0, 0.5), (4.0, 0.5)]
     );
-    // Devices stand apart, so that the sum of all is not told, too.
+    // Devices are listed, so their sum is not.
     assert_eq!(
         series("host.disk[vda].write_bytes").points[1],
         (2.0, 4096.0)
@@ -393,7 +393,7 @@ fn host_logs_lie_beside_the_seconds_of_the_run() {
     assert_eq!(run.fact("host.cpu.threads"), Some("2"));
 }
 
-/// What contradicts itself in a log after a change.
+/// The contradictions in a log after a change.
 fn contradictions(tool: Tool, text: &str) -> String {
     let imported = read(tool, &[Log { name: "log", text }]);
     let facts = imported.runs.iter();

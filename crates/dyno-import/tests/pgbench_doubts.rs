@@ -1,6 +1,6 @@
-//! Outputs of pgbench whose figures cannot all be true, or are incomplete.
+//! pgbench outputs with figures that are incomplete or cannot all be true.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 use dyno_core::record::{LOG_CUT_OFF, RunRecord};
@@ -23,7 +23,7 @@ fn contradicts(text: &str, expected: &str) {
     assert!(found.contains(expected), "{expected}: {found}");
 }
 
-/// Puts another text in place of the rest of the line that begins so.
+/// Replaces the rest of the line that begins with this.
 fn with(log: &str, begins: &str, rest: &str) -> String {
     assert!(log.lines().any(|line| line.starts_with(begins)), "{begins}");
     let lines = log.lines().map(|line| match line.starts_with(begins) {
@@ -54,7 +54,7 @@ fn clients_that_never_wait_are_all_busy() {
     contradicts(&idle, "keep 1.0 clients busy, but there were 2");
     let idle = with(STAMPED, "number of clients: ", "4");
     contradicts(&idle, "keep 2.0 clients busy, but there were 4");
-    // With a rate they wait, and a count per client may end earlier for one than for another.
+    // With a rate they wait, and with a count per client some clients may finish earlier.
     let rated = with(THROTTLED, "number of clients: ", "40");
     assert_eq!(read(&rated).fact("import.contradictions"), None);
     let idle = idle.replace("duration: 3 s", "number of transactions per client: 9");

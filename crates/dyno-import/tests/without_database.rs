@@ -1,6 +1,6 @@
 //! Logs of sysbench's tests of the host.
 
-// Helpers of tests are not tests in clippy's eyes.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -48,7 +48,7 @@ fn tests_without_a_database() {
         (told.figures[0].name.as_str(), told.figures[0].unit.as_str()),
         ("read", "MiB/s")
     );
-    // Each event is one request: of the printed bytes, and the fsyncs.
+    // Each event is one request: for the printed bytes, or an fsync.
     let first = files.intervals[0].events_per_s();
     let printed = (310.51 + 207.0) * 64.0 + 1321.08;
     assert!((first - printed).abs() < 1e-6, "{first}");

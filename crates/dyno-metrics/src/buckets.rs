@@ -1,13 +1,13 @@
-//! Latency histograms in the buckets of others.
+//! Converts latency histograms to the buckets of Prometheus and OpenTelemetry.
 //!
-//! The recorder's buckets have three significant digits. Each goes, by its middle, into one bucket
-//! of the others: counts and sums stay exact, and a value within 0.1 % of a bucket's bound may be
-//! counted on its other side.
+//! The recorder's buckets have three significant digits. Each is assigned by its midpoint to one
+//! target bucket. Counts and sums stay exact; a value within 0.1 % of a bucket bound may be counted
+//! on the wrong side of it.
 
 use hdrhistogram::Histogram;
 
 /// Bounds of the classic buckets in seconds, as Prometheus writes them: 1, 2, 5 from 10 µs to 50 s.
-/// The ones that OpenTelemetry advises begin at 1 ms, where many a statement has long ended.
+/// OpenTelemetry's recommended bounds start at 1 ms, which is too coarse for fast statements.
 pub const BOUNDS: [(f64, &str); 21] = [
     (0.000_01, "1e-05"),
     (0.000_02, "2e-05"),
@@ -35,25 +35,25 @@ pub const BOUNDS: [(f64, &str); 21] = [
 /// The schema of native histograms: buckets 2.2 % wide.
 pub const NATIVE_SCHEMA: i32 = 5;
 
-/// The most buckets of an exponential histogram that is pushed: the default size of
-/// OpenTelemetry's own libraries.
+/// Maximum number of buckets in a pushed exponential histogram: the default of OpenTelemetry's own
+/// libraries.
 const PUSHED_BUCKETS_MAX: i64 = 160;
 
-/// The widest buckets of the scale that fits the rest: each holds a factor of 2 to the 1,024.
+/// The coarsest scale, which fits every value: each bucket spans a factor of 2 to the 1,024.
 const SCALE_MIN: i32 = -10;
 
-/// Latencies as others take them.
+/// Latencies in classic and exponential buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their exact sum in nanoseconds.
     pub sum_ns: u64,
-    /// The exact shortest and longest in seconds; `None` without any.
+    /// The exact minimum and maximum in seconds; `None` without values.
     pub extremes_s: Option<(f64, f64)>,
-    /// How many lie in each of the classic buckets: up to [`BOUNDS`], and above.
+    /// Counts per classic bucket: one for each of [`BOUNDS`], and one above the last.
     pub classic: [u64; BOUNDS.len() + 1],
-    /// In buckets of [`NATIVE_SCHEMA`].
+    /// Counts in buckets of scale [`NATIVE_SCHEMA`].
     pub exponential: Exponential,
 }
 
@@ -62,13 +62,13 @@ pub struct Distribution {
 pub struct Exponential {
     /// The scale, which Prometheus calls the schema.
     pub scale: i32,
-    /// (index, count) in order of the index, of buckets that are not empty. The bucket of an index
-    /// reaches from base^(index - 1), which it leaves out, to base^index.
+    /// (index, count) of each non-empty bucket, in ascending order of index. A bucket covers
+    /// base^(index - 1), exclusive, to base^index, inclusive.
     pub buckets: Vec<(i32, u64)>,
 }
 
 impl Distribution {
-    /// Of a histogram in nanoseconds, with the exact sum and extremes that were kept beside it.
+    /// Converts a histogram in nanoseconds; its exact sum and extremes are recorded separately.
     pub fn new(histogram: &Histogram<u64>, sum_ns: u64, extremes_ns: (u64, u64)) -> Self {
         let count = histogram.len();
         if count == 0 {
@@ -81,7 +81,6 @@ impl Distribution {
             let count = step.count_at_value();
             let seconds = histogram.median_equivalent(step.value_iterated_to()) as f64 / 1e9;
             classic[BOUNDS.partition_point(|(bound, _)| *bound < seconds)] += count;
-            // The bucket of a value above 0.
             let index = (seconds.log2() * per_octave).ceil() as i32;
             match buckets.last_mut() {
                 Some((last, sum)) if *last == index => *sum += count,
@@ -105,7 +104,7 @@ impl Distribution {
         self.sum_ns as f64 / 1e9
     }
 
-    /// Adds another's values, of which the exponential buckets are left out.
+    /// Adds another's count, sum and classic buckets.
     pub(crate) fn add_classic(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -124,7 +123,7 @@ impl Distribution {
         self.exponential.add(&other.exponential);
     }
 
-    /// How many lie at or below each of [`BOUNDS`], and in all.
+    /// Counts at or below each of [`BOUNDS`], then the total.
     pub fn cumulative(&self) -> impl Iterator<Item = u64> + '_ {
         self.classic.iter().scan(0, |sum, count| {
             *sum += count;
@@ -153,14 +152,14 @@ impl Exponential {
         }
     }
 
-    /// With the finest buckets, no finer than these, of which few enough span all that is there.
+    /// Merges buckets until at most 160, the default of OpenTelemetry, span all values.
     #[must_use]
     pub fn spanning_few(mut self) -> Self {
         while self.scale > SCALE_MIN && self.span() > PUSHED_BUCKETS_MAX {
             self.scale -= 1;
             let mut halved: Vec<(i32, u64)> = Vec::with_capacity(self.buckets.len());
             for (index, count) in self.buckets {
-                // Two neighbours, of which the upper one has an even index, become one.
+                // Merge each pair of neighbours with an even upper index.
                 let index = index.div_euclid(2) + index.rem_euclid(2);
                 match halved.last_mut() {
                     Some((last, sum)) if *last == index => *sum += count,
@@ -172,7 +171,7 @@ impl Exponential {
         self
     }
 
-    /// How many buckets lie between the first and the last, both included.
+    /// Number of buckets from the first to the last, inclusive.
     fn span(&self) -> i64 {
         match (self.buckets.first(), self.buckets.last()) {
             (Some((first, _)), Some((last, _))) => i64::from(*last) - i64::from(*first) + 1,
@@ -233,7 +232,7 @@ mod tests {
             let exponential = told.exponential;
             prop_assert_eq!(exponential.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
             prop_assert!(exponential.buckets.is_sorted_by(|a, b| a.0 < b.0));
-            // Each value lies within its bucket, or beside the bound by what the recorder rounds.
+            // Each value is inside its bucket, or outside by at most the recorder's rounding.
             let base = f64::from(exponential.scale).exp2().recip().exp2();
             for value in &values {
                 let seconds = *value as f64 / 1e9;
@@ -246,7 +245,7 @@ mod tests {
             let few = exponential.clone().spanning_few();
             prop_assert!(few.span() <= super::PUSHED_BUCKETS_MAX);
             prop_assert_eq!(few.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
-            // The same as though they had been put there from the beginning.
+            // The same as if the values had been added at this scale from the start.
             let factor = 1_i32 << (NATIVE_SCHEMA - few.scale);
             for (index, count) in &few.buckets {
                 let within = exponential.buckets.iter().filter(|(fine, _)| {

@@ -1,7 +1,7 @@
-//! The endpoint that Prometheus scrapes: HTTP on a thread of its own.
+//! The HTTP endpoint that Prometheus scrapes. It runs on a dedicated thread.
 //!
-//! Two paths, GET and HEAD: a server of some lines on the standard library, where the libraries for
-//! it are out of care or bring a runtime.
+//! It serves two paths with GET and HEAD. It uses only the standard library, because the available
+//! HTTP server crates are unmaintained or bring a runtime.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -16,23 +16,21 @@ use crate::figures::{Figures, Over};
 use crate::protobuf;
 use crate::text::{self, Version};
 
-/// The figures of a run, which its recorder writes and others read.
+/// A run's figures: its recorder writes them, exporters read them.
 pub type Shared = Arc<Mutex<Figures>>;
 
-/// The most bytes of a request that are read.
 const REQUEST_MAX: usize = 8 * 1024;
-/// How many clients are served at a time.
 const CLIENTS_MAX: usize = 32;
-/// How long a client may take to ask, and to take the answer.
+/// Timeout for reading a request, and for writing the response.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A page is made anew when an interval has ended, and after so long.
+/// A cached page is rebuilt after each interval, and after this time.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Reads `PORT`, `:PORT`, `HOST` or `HOST:PORT`. Without a host it is this one's loopback, without
-/// a port 9464, which the specification of OpenTelemetry's exporter for Prometheus has.
+/// Parses `PORT`, `:PORT`, `HOST` or `HOST:PORT`. The default host is loopback. The default port is
+/// 9464, from the specification of OpenTelemetry's Prometheus exporter.
 ///
 /// # Errors
-/// In words: a text that is none of these, or a name that is not known.
+/// A message, if the text has none of these forms or the host name cannot be resolved.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     const PORT: u16 = 9464;
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -47,7 +45,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::new(host, PORT));
     }
     let expected = "expected PORT or ADDRESS:PORT, such as 9464 or 0.0.0.0:9464";
-    // The system's resolver takes a number for an address.
+    // The system's resolver would accept a bare number as an address.
     if port.chars().all(|digit| digit.is_ascii_digit()) {
         return Err(expected.to_owned());
     }
@@ -75,15 +73,15 @@ struct State {
     /// Whether a scrape has seen the run's end.
     end_seen: AtomicBool,
     cpu_ns: AtomicU64,
-    /// How many clients are being served.
+    /// Number of clients being served.
     clients: AtomicUsize,
 }
 
 impl Endpoint {
-    /// Listens at this address; at port 0, at one that is free.
+    /// Listens at this address; port 0 picks a free port.
     ///
     /// # Errors
-    /// The address cannot be listened at, or there is no thread.
+    /// Dyno cannot listen at the address or start a thread.
     pub fn start(address: SocketAddr, figures: Shared) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
@@ -98,7 +96,7 @@ impl Endpoint {
                 if served.stop.load(Ordering::Acquire) {
                     return;
                 }
-                // More at a time is nobody's scrape: whoever comes is hung up on.
+                // Above the limit, close the connection: no legitimate scraper opens this many.
                 let Ok(stream) = stream else { continue };
                 if served.clients.load(Ordering::Relaxed) >= CLIENTS_MAX {
                     continue;
@@ -106,12 +104,12 @@ impl Endpoint {
                 served.clients.fetch_add(1, Ordering::Relaxed);
                 let (pages, state) = (Arc::clone(&pages), Arc::clone(&served));
                 let serve = move || {
-                    // Who hangs up or asks for nonsense has had an answer, or needs none.
+                    // Errors here affect only this client.
                     let _ = answer(stream, &pages, &state);
                     state.cpu_ns.fetch_add(thread_cpu(), Ordering::Relaxed);
                     state.clients.fetch_sub(1, Ordering::Relaxed);
                 };
-                // A thread for each, so that a client which takes its time holds up nobody.
+                // One thread per client, so that a slow client does not block others.
                 let thread = thread::Builder::new().name("dyno-scrape".to_owned());
                 if thread.spawn(serve).is_err() {
                     served.clients.fetch_sub(1, Ordering::Relaxed);
@@ -128,12 +126,12 @@ impl Endpoint {
         })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often it was scraped.
+    /// Number of scrapes so far.
     pub fn scrapes(&self) -> u64 {
         self.state.scrapes.load(Ordering::Relaxed)
     }
@@ -143,12 +141,12 @@ impl Endpoint {
         self.state.end_seen.load(Ordering::Relaxed)
     }
 
-    /// Another run begins, of whose end nobody has seen anything.
+    /// Resets [`end_seen`](Self::end_seen) for the next run.
     pub fn begins(&self) {
         self.state.end_seen.store(false, Ordering::Relaxed);
     }
 
-    /// What tells the CPU time of its threads.
+    /// A handle that reports the CPU time of its threads.
     pub fn cpu(&self) -> CpuTime {
         CpuTime(Arc::clone(&self.state))
     }
@@ -158,7 +156,7 @@ impl Endpoint {
 pub struct CpuTime(Arc<State>);
 
 impl CpuTime {
-    /// So far, in nanoseconds.
+    /// CPU time so far, in nanoseconds.
     pub fn ns(&self) -> u64 {
         self.0.cpu_ns.load(Ordering::Relaxed)
     }
@@ -174,8 +172,8 @@ impl Drop for Endpoint {
                 false => std::net::Ipv6Addr::LOCALHOST.into(),
             });
         }
-        // Wakes the thread, which waits for a connection. It may be at one that takes its time:
-        // then it ends by itself when that is over.
+        // Wake the thread, which waits for a connection. If it is serving a slow client, it ends
+        // when that is done.
         if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -191,7 +189,6 @@ fn since(begun: Nanos) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
-/// In which format a page is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Text(Version),
@@ -199,7 +196,7 @@ enum Format {
 }
 
 impl Format {
-    /// The first of the formats that are accepted which there is.
+    /// The first supported format in the `Accept` header.
     fn accepted(accept: &str) -> Self {
         for one in accept.split(',') {
             let mut parts = one.split(';').map(str::trim);
@@ -226,7 +223,6 @@ impl Format {
     }
 }
 
-/// The last page, as long as it holds.
 struct Kept {
     format: Format,
     changes: u64,
@@ -240,7 +236,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// A page, and whether the run is over in it.
+    /// A page, and whether it shows the end of the run.
     fn page(&mut self, format: Format) -> (Arc<Vec<u8>>, bool) {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, over) = (figures.changes(), figures.is_over());
@@ -345,13 +341,13 @@ struct Request {
 }
 
 impl Request {
-    /// `None` for what is no request, too long a one, or one that takes too long.
+    /// `None` if the request is malformed, too long or too slow.
     fn read(mut stream: &TcpStream) -> io::Result<Option<Self>> {
         let begun = Clock.now();
         let mut bytes = Vec::new();
         let mut chunk = [0; 1024];
         while !ends(&bytes) {
-            // Who sends a letter at a time holds up the others.
+            // The timeout is for the whole request: a client may send one byte at a time.
             let left = PATIENCE.saturating_sub(since(begun));
             if left.is_zero() || bytes.len() > REQUEST_MAX {
                 return Ok(None);

@@ -1,10 +1,10 @@
-//! What a metric is, whatever the format.
+//! Metrics, independent of the format.
 
 use std::borrow::Cow;
 
 use crate::buckets::Distribution;
 
-/// What a metric's values are.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A sum that only grows.
@@ -15,7 +15,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// In what a metric is counted. Prometheus has it in the name, in base units.
+/// The unit of a metric. In Prometheus it is part of the name, as a base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A count.
@@ -37,7 +37,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As the end of a name in Prometheus.
+    /// The suffix of a Prometheus name.
     pub fn word(self) -> &'static str {
         match self {
             Self::None => "",
@@ -51,10 +51,10 @@ impl Unit {
         }
     }
 
-    /// By the Unified Code for Units of Measure, as OpenTelemetry has it.
+    /// The unit in the Unified Code for Units of Measure, which OpenTelemetry uses.
     pub fn ucum(self) -> &'static str {
         match self {
-            // Receivers take a gauge in "1" for a ratio.
+            // Receivers treat a gauge with unit "1" as a ratio.
             Self::None => "{count}",
             Self::Seconds => "s",
             Self::Bytes => "By",
@@ -67,31 +67,31 @@ impl Unit {
     }
 }
 
-/// A label's name, with dots as OpenTelemetry has it, and its value.
+/// A label's name, with dots as in OpenTelemetry, and its value.
 pub type Label = (Cow<'static, str>, String);
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a counter or gauge.
+    /// A counter's or gauge's value.
     Number(f64),
-    /// Of a histogram.
+    /// A histogram's value.
     Distribution(Box<Distribution>),
 }
 
 /// A value with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// What distinguishes it from the family's others.
+    /// Labels that distinguish it from the family's other samples.
     pub labels: Vec<Label>,
-    /// When it held, in seconds since 1970; `None`: now.
+    /// Its time, in seconds since 1970; `None` means now.
     pub at_unix_s: Option<f64>,
     /// The value.
     pub value: Value,
 }
 
 impl Sample {
-    /// A number that holds now.
+    /// A number with the current time.
     pub fn number(labels: Vec<Label>, number: f64) -> Self {
         Self {
             labels,
@@ -100,7 +100,7 @@ impl Sample {
         }
     }
 
-    /// Latencies that hold now.
+    /// Latencies with the current time.
     pub fn latencies(labels: Vec<Label>, distribution: Distribution) -> Self {
         Self {
             labels,
@@ -110,7 +110,7 @@ impl Sample {
     }
 }
 
-/// Ends of names that Prometheus keeps for counters and histograms.
+/// Name suffixes that Prometheus reserves for counters and histograms.
 const OF_OTHERS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
 /// All values of one metric.
@@ -118,24 +118,24 @@ const OF_OTHERS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 pub struct Family {
     /// With dots, e.g. `dyno.events`; without its unit.
     pub name: Cow<'static, str>,
-    /// What it is: one sentence without its point.
+    /// A description: one sentence without a full stop.
     pub help: Cow<'static, str>,
-    /// In what it is counted.
+    /// The unit.
     pub unit: Unit,
-    /// What its values are.
+    /// The kind.
     pub kind: Kind,
-    /// Its values. Those with the same labels are in order of time.
+    /// The values. Samples with the same labels are in order of time.
     pub samples: Vec<Sample>,
 }
 
 impl Family {
-    /// The name as Prometheus has it, without what a counter's samples add to it. The unit is left
-    /// out where the name ends in it by itself. A gauge does not end in what is kept for counters
-    /// and histograms.
+    /// The name in Prometheus, without the suffix of a counter's samples. The unit is not appended
+    /// if the name already ends in it. A gauge's name does not end in a suffix reserved for
+    /// counters and histograms.
     pub fn prometheus_name(&self) -> String {
         let mut name = plain(&self.name);
         let unit = self.unit.word();
-        // `host.disk.read_bytes` in bytes per second has its `bytes` once.
+        // `host.disk.read_bytes` in bytes per second gets `bytes` only once.
         let rest = unit.strip_prefix("bytes_").unwrap_or(unit);
         if name.ends_with("_bytes") && unit.starts_with("bytes") {
             if rest != "bytes" {
@@ -153,20 +153,20 @@ impl Family {
     }
 }
 
-/// A name in the letters that Prometheus allows in those of metrics and labels.
+/// Replaces characters that Prometheus does not allow in the names of metrics and labels.
 pub fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len() + 1);
     push_plain(&mut plain, name);
     plain
 }
 
-/// Adds such a name.
+/// Appends the result of [`plain`].
 pub(crate) fn push_plain(out: &mut String, name: &str) {
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         out.push('_');
     }
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'_';
-    // Most are: to go through them letter by letter is a good part of what a page costs.
+    // Fast path: most names are plain, and checking each letter is a large part of a page's cost.
     if name.bytes().all(is_plain) {
         out.push_str(name);
         return;

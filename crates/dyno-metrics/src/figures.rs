@@ -1,4 +1,4 @@
-//! What a run has come to, as metrics.
+//! The current figures of a run as metrics.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::sums::{Sums, Timed};
 /// One of Dyno's own metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// With dots.
+    /// The name, with dots.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind.
     pub kind: Kind,
-    /// In what.
+    /// The unit.
     pub unit: Unit,
-    /// Its labels besides the run's.
+    /// Its labels, apart from the run's.
     pub labels: &'static str,
-    /// What it is.
+    /// The description.
     pub help: &'static str,
 }
 
@@ -38,7 +38,7 @@ macro_rules! metrics {
             labels: $labels,
             help: $help,
         };)+
-        /// All metrics but the observed series, which are named after their series.
+        /// All metrics except the observed series, which are named after their series.
         pub const CATALOGUE: &[Metric] = &[$($constant),+];
     };
 }
@@ -105,13 +105,13 @@ impl Metric {
     }
 }
 
-/// What a run is at.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Sessions connect, or what comes before that.
+    /// Connecting sessions, or earlier.
     #[default]
     Starting,
-    /// The load runs and is not measured yet.
+    /// The load runs but is not measured yet.
     WarmUp,
     /// The load is measured.
     Measurement,
@@ -132,17 +132,17 @@ impl Phase {
     }
 }
 
-/// Which sums counters and histograms are.
+/// The period that counters and histograms cover.
 #[derive(Clone, Copy, Debug)]
 pub enum Over {
-    /// Those of all intervals so far.
+    /// All intervals so far.
     Run,
-    /// Those of what has ended since the interval before: of the last interval, or none when the
-    /// run begins or ends.
+    /// The period since the previous interval: the last interval, or empty when the run begins or
+    /// ends.
     Last,
 }
 
-/// What is known of a run while it goes on.
+/// The state of a run in progress.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     run: String,
@@ -155,9 +155,9 @@ pub struct Figures {
     ended: bool,
     total: Sums,
     last: Sums,
-    /// What the pusher had dropped when the run began.
+    /// Batches the pusher had dropped when the run began.
     dropped_before: Option<u64>,
-    /// How often an interval, or the run, has ended.
+    /// Number of changes: ended intervals, and the end of the run.
     changes: u64,
     states: SessionStates,
     backlog: u64,
@@ -166,7 +166,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Those of a run that begins.
+    /// The figures of a new run.
     pub fn new(head: &RunHead) -> Self {
         let seed = head.drive.as_ref().map(|drive| drive.seed);
         let server = [head.target.product.as_str(), head.target.version.as_str()].join(" ");
@@ -194,22 +194,22 @@ impl Figures {
         &self.run
     }
 
-    /// The measurement begins at this instant, seconds since 1970, which may lie ahead.
+    /// Sets the beginning of the measurement, in seconds since 1970; it may be in the future.
     pub fn start(&mut self, unix_s: f64) {
         self.started_unix_s = Some(unix_s);
     }
 
-    /// When the measurement began or begins, in seconds since 1970.
+    /// The beginning of the measurement, in seconds since 1970; it may be in the future.
     pub fn started_unix_s(&self) -> Option<f64> {
         self.started_unix_s
     }
 
-    /// An interval is over.
+    /// Records an interval.
     pub fn interval(&mut self, interval: &Interval, operations: &[String]) {
         if self.operations.is_empty() {
             self.operations = operations.to_vec();
         }
-        // What was dropped since is told with this interval.
+        // Report batches dropped since then with this interval.
         let dropped = self.last.dropped;
         self.last = Sums::of(interval);
         self.total.add(&self.last);
@@ -220,19 +220,19 @@ impl Figures {
         self.concurrency = interval.concurrency;
     }
 
-    /// A series will come under this number.
+    /// Registers a series under this number.
     pub fn series(&mut self, number: u32, key: &SeriesKey) {
         self.series.insert(number, (Observed::new(key), None));
     }
 
-    /// The latest value of a series.
+    /// Records the latest value of a series.
     pub fn sample(&mut self, number: u32, value: f64) {
         if let Some((observed, last)) = self.series.get_mut(&number) {
             *last = Some(value * observed.factor);
         }
     }
 
-    /// So many batches were dropped since the pusher began, those of runs before included.
+    /// Sets the number of batches dropped since the pusher began, including those of earlier runs.
     pub fn dropped(&mut self, all: u64) {
         let before = *self.dropped_before.get_or_insert(all);
         let own = all.saturating_sub(before);
@@ -240,7 +240,7 @@ impl Figures {
         self.total.dropped = own;
     }
 
-    /// The run is over.
+    /// Records the end of the run.
     pub fn end(&mut self) {
         self.ended = true;
         self.last = Sums {
@@ -251,7 +251,7 @@ impl Figures {
         self.changes += 1;
     }
 
-    /// How often an interval, or the run, has ended.
+    /// Number of changes so far: ended intervals, and the end of the run.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -261,7 +261,7 @@ impl Figures {
         self.ended
     }
 
-    /// What the run is at.
+    /// The phase at this time.
     pub fn phase(&self, now_unix_s: f64) -> Phase {
         match self.started_unix_s {
             _ if self.ended => Phase::Ended,
@@ -271,8 +271,8 @@ impl Figures {
         }
     }
 
-    /// All metrics: counters and histograms of this time, the rest as it is now. None before there
-    /// is a run.
+    /// All metrics: counters and histograms over this period, the rest as of now. Empty before a
+    /// run begins.
     pub fn families(&mut self, over: Over, now_unix_s: f64) -> Vec<Family> {
         if self.run.is_empty() {
             return Vec::new();
@@ -348,7 +348,8 @@ impl Figures {
         let outcomes = named().flat_map(|(name, (counters, _))| outcomes(name, counters));
         families.push(OPERATIONS.family(outcomes.collect()));
         if !self.target.is_empty() {
-            // Whoever adds up its operations is not to have their events a second time.
+            // Leave `event` out if there are operations, so that their sum does not count events
+            // twice.
             let events = usize::from(all.len() > 1);
             let duration = all.iter().skip(events).map(|(name, timed)| {
                 let mut labels = self.target.clone();
@@ -388,7 +389,7 @@ impl Figures {
         families
     }
 
-    /// Events per second that are to arrive so long after the measurement's beginning.
+    /// The offered load in events per second, this many seconds after the measurement's beginning.
     pub(crate) fn offered_at(&self, at_s: f64) -> Option<f64> {
         let drive = self.drive.as_ref()?;
         match drive.rate_schedule() {
@@ -397,12 +398,12 @@ impl Figures {
         }
     }
 
-    /// The labels of what runs.
+    /// Labels that describe the run.
     pub(crate) fn info(&self) -> Vec<Label> {
         self.info.clone()
     }
 
-    /// The labels of the target; none for a run without one.
+    /// Labels that describe the target; empty for a run without one.
     pub(crate) fn target(&self) -> Vec<Label> {
         self.target.clone()
     }
@@ -412,7 +413,7 @@ impl Figures {
         drive.is_some_and(|drive| drive.open_loop.is_some())
     }
 
-    /// The observed series, those of one name together.
+    /// The observed series, grouped by name.
     fn observed(&self) -> Vec<Family> {
         let mut families: BTreeMap<(&str, &'static str), Family> = BTreeMap::new();
         for (observed, value) in self.series.values() {

@@ -1,4 +1,4 @@
-//! A recorded run as metrics with time stamps.
+//! A recorded run as metrics with timestamps.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::figures::{
 };
 use crate::names::{EVENT, OPERATION, Observed, RUN, label};
 
-/// All metrics of a run that its record can tell, at the end of each of its intervals; `None` for a
-/// run of which nobody knows when it was. Histograms have values as far apart as the record has
-/// them, errors are not told apart by code.
+/// All metrics that a run's record contains, at the end of each of its intervals; `None` if the
+/// start time of the run is unknown. Histograms are as far apart as in the record. Errors are not
+/// broken down by code.
 pub fn families(run: &RunRecord) -> Option<Vec<Family>> {
     let summary = run.summary.as_ref();
     let started_unix_s = summary.and_then(|summary| summary.started_unix_s)?;
@@ -44,7 +44,7 @@ struct History<'a> {
     figures: Figures,
 }
 
-/// What counters are after an interval.
+/// Cumulative values at the end of an interval.
 struct After<'a> {
     at_unix_s: f64,
     interval: &'a IntervalSummary,
@@ -53,10 +53,10 @@ struct After<'a> {
     measured_s: f64,
 }
 
-/// What tells one value of a metric, with its labels.
+/// Returns one metric's values, with their labels.
 type Tell = fn(&After<'_>) -> Vec<(Vec<Label>, f64)>;
 
-/// Those that every run has.
+/// Metrics of every run.
 const OF_ALL: [(Metric, Tell); 11] = [
     (EVENTS, |after| plain(after.sums.events)),
     (NOT_DONE, |after| plain(after.sums.not_done)),
@@ -90,7 +90,7 @@ const OF_ALL: [(Metric, Tell); 11] = [
     }),
 ];
 
-/// The counters that an imported log may not hold, by the metrics that tell them.
+/// Counters that an imported log may lack, by metric.
 const COUNTERS: [(&str, Metric); 7] = [
     ("reads", STATEMENTS),
     ("rows", ROWS),
@@ -101,7 +101,7 @@ const COUNTERS: [(&str, Metric); 7] = [
     ("retries", RETRIES),
 ];
 
-/// Those of an open loop.
+/// Metrics of an open loop.
 const OF_OPEN: [(Metric, Tell); 2] = [
     (BACKLOG, |after| known(after.interval.backlog)),
     (CONCURRENCY, |after| {
@@ -109,7 +109,7 @@ const OF_OPEN: [(Metric, Tell); 2] = [
     }),
 ];
 
-/// No sample if an import does not know it.
+/// No sample if the count is unknown.
 fn known(count: Option<u64>) -> Vec<(Vec<Label>, f64)> {
     count.map(plain).unwrap_or_default()
 }
@@ -199,7 +199,7 @@ impl History<'_> {
         families
     }
 
-    /// What an operation's histogram is after each of its spans.
+    /// An operation's cumulative histogram at the end of each of its spans.
     fn cumulative(
         &self,
         operation: &Operation,
@@ -236,7 +236,7 @@ impl History<'_> {
     }
 }
 
-/// The values after all intervals, those of the same labels together, as OpenMetrics wants them.
+/// The values at the end of each interval, grouped by labels, as OpenMetrics requires.
 fn told(afters: &[After<'_>], tell: &Tell) -> Vec<Sample> {
     let mut by_labels: Vec<(Vec<Label>, Vec<Sample>)> = Vec::new();
     for after in afters {
@@ -263,7 +263,7 @@ fn service(span: &Span) -> Distribution {
     Distribution::new(&span.service, span.service_ns_sum, extremes)
 }
 
-/// Of response times the record has no exact sum.
+/// The record has no exact sum of response times.
 fn response(span: &Span) -> Distribution {
     let sum_ns = span.response.mean() * span.response.len() as f64;
     let extremes = (span.response.min(), span.response.max());

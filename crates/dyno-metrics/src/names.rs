@@ -9,15 +9,15 @@ use dyno_core::target::Endpoint;
 
 use crate::family::{Label, Unit};
 
-/// The label with a run's name, which all metrics have.
+/// The label with a run's name, common to all metrics.
 pub(crate) const RUN: &str = "run";
-/// The label with the name of an operation: `event`, or as the script calls it.
+/// The label with the name of an operation: `event`, or the name from the script.
 pub(crate) const OPERATION: &str = "operation";
-/// What an event is called among the operations.
+/// The name of an event among the operations.
 pub(crate) const EVENT: &str = "event";
 
-/// What a run's target is called by OpenTelemetry's conventions for databases; nothing where a run
-/// has none.
+/// Labels for a run's target, named by OpenTelemetry's database conventions; empty for a run
+/// without one.
 pub(crate) fn of_target(head: &RunHead) -> Vec<Label> {
     let Some(family) = head.target.family else {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn of_target(head: &RunHead) -> Vec<Label> {
         [Endpoint::Unix(path)] => {
             labels.push(label("server.address", path.display().to_string()));
         }
-        // Of several nobody knows which one served an operation.
+        // With several servers it is unknown which one served an operation.
         _ => {}
     }
     labels
@@ -55,7 +55,7 @@ fn system(family: Database, product: &str) -> &'static str {
     }
 }
 
-/// Where a run's load goes, without user and parameters.
+/// A run's target, without user and parameters.
 pub(crate) fn target(head: &RunHead) -> String {
     let Ok(target) = Target::parse(&head.target.url) else {
         return String::new();
@@ -79,22 +79,22 @@ pub(crate) fn label(name: &'static str, value: impl Into<String>) -> Label {
 pub(crate) struct Observed {
     /// The metric's name.
     pub name: String,
-    /// Each device in the series' name, as a label of the word before it.
+    /// One label for each device in the series' name, named after the word before it.
     pub labels: Vec<Label>,
-    /// The unit, a base unit.
+    /// The base unit.
     pub unit: Unit,
-    /// What a value is multiplied by to be in it.
+    /// Factor that converts a value to the base unit.
     pub factor: f64,
 }
 
 impl Observed {
-    /// `host.disk[vda].reads` is `dyno.host.disk.reads` with the label `disk="vda"`.
+    /// `host.disk[vda].reads` becomes `dyno.host.disk.reads` with the label `disk="vda"`.
     pub(crate) fn new(key: &SeriesKey) -> Self {
         let mut name = String::from("dyno.");
         let mut labels = Vec::new();
         let mut rest = key.name.as_str();
-        // What is in brackets may hold dots and brackets: the last `]` before a dot or the end is
-        // its own.
+        // The text in brackets may contain dots and brackets: the closing one is the last `]`
+        // before a dot or the end.
         while let Some(opened) = rest.find('[') {
             let closed = rest[opened..]
                 .find("].")

@@ -1,4 +1,4 @@
-//! Metrics as OpenTelemetry's protocol has them.
+//! Encodes metrics for OpenTelemetry's protocol.
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -16,16 +16,16 @@ use prost::Message as _;
 use crate::buckets::Distribution;
 use crate::family::{Family, Kind, Label, Sample, Value};
 
-/// What sums and histograms cover.
+/// The period that sums and histograms cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Temporality {
-    /// The time since they were sent last.
+    /// Since they were last sent.
     Delta,
-    /// The time since the run's measurement began.
+    /// Since the run's measurement began.
     Cumulative,
 }
 
-/// A time, in seconds since 1970.
+/// A period, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Its beginning.
@@ -34,7 +34,7 @@ pub struct Window {
     pub to_unix_s: f64,
 }
 
-/// What sends: name and value.
+/// Name and value of each resource attribute.
 pub type Attributes = Vec<(&'static str, String)>;
 
 /// The body of a request to `/v1/metrics`.
@@ -160,7 +160,7 @@ fn point(told: &Distribution) -> ExponentialHistogramDataPoint {
         sum: Some(told.sum_s()),
         scale: exponential.scale,
         positive: Some(Buckets {
-            // A bucket is called by its lower bound here.
+            // Here a bucket's index refers to its lower bound.
             offset: first - 1,
             bucket_counts,
         }),
@@ -178,7 +178,7 @@ fn attributes(labels: &[Label]) -> Vec<KeyValue> {
 }
 
 fn attribute(name: &str, value: &str) -> KeyValue {
-    // The conventions have the port as a number.
+    // The conventions define the port as a number.
     let number = match name {
         "server.port" => value.parse().ok(),
         _ => None,

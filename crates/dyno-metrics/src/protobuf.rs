@@ -1,19 +1,19 @@
-//! Metrics as Prometheus' protocol buffers, the only format of a scrape that has native histograms.
+//! Metrics as Prometheus' protocol buffers, the only scrape format with native histograms.
 //!
-//! The few messages that are needed are declared here: the client library makes them when it is
-//! built, with a compiler of protocol buffers.
+//! The few messages needed are declared here, because the client library generates them at build
+//! time with a protocol buffer compiler.
 
 use prost::Message;
 
 use crate::buckets::{BOUNDS, Distribution};
 use crate::family::{Family as Told, Kind, Label, Value, plain};
 
-/// The type of the content, for HTTP.
+/// The content type, for HTTP.
 pub const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
      proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// What counts as 0 in native histograms: Prometheus' own default. By one above 0 it knows an empty
-/// native histogram from a classic one.
+/// Zero threshold of native histograms: Prometheus' own default. A threshold above 0 distinguishes
+/// an empty native histogram from a classic one.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
 #[derive(Clone, PartialEq, Message)]
@@ -98,11 +98,11 @@ struct BucketSpan {
     length: u32,
 }
 
-/// All metrics, each with its length before it.
+/// All metrics, each prefixed with its length.
 pub fn encode(families: &[Told]) -> Vec<u8> {
     let mut out = Vec::new();
     for family in families {
-        // A vector takes whatever comes.
+        // Encoding into a vector cannot fail.
         let _ = message(family).encode_length_delimited(&mut out);
     }
     out
@@ -165,11 +165,11 @@ fn histogram(told: &Distribution) -> Histogram {
     }
 }
 
-/// Buckets as spans of neighbours and as differences from one to the next.
+/// Buckets as spans of neighbours, and the difference of each count from the one before.
 fn native(buckets: &[(i32, u64)]) -> (Vec<BucketSpan>, Vec<i64>) {
     let mut spans: Vec<BucketSpan> = Vec::new();
     let mut deltas = Vec::with_capacity(buckets.len());
-    // The index after the last bucket's, and the last one's count.
+    // The index after the last bucket, and its count.
     let mut next = 0;
     let mut before = 0;
     for (index, count) in buckets {
@@ -185,7 +185,7 @@ fn native(buckets: &[(i32, u64)]) -> (Vec<BucketSpan>, Vec<i64>) {
         (next, before) = (index + 1, count);
     }
     if spans.is_empty() {
-        // What tells a native histogram without values from a classic one.
+        // An empty span distinguishes a native histogram without values from a classic one.
         spans.push(BucketSpan::default());
     }
     (spans, deltas)

@@ -1,4 +1,4 @@
-//! Pushes an interval at a time, from a thread of its own.
+//! Pushes each interval from a dedicated thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,19 +19,19 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use crate::family::Family;
 use crate::otlp::{self, Attributes, Temporality, Window};
 
-/// Intervals that wait for the receiver; what comes beyond is dropped.
+/// Maximum queue length in batches; later ones are dropped.
 pub const QUEUE_MAX: usize = 60;
-/// How long a request may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long is waited before a request is repeated, at first and at most.
+/// Pause before a request is retried: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
-/// The most bytes of an answer that are read.
+/// Maximum size of a response.
 const ANSWER_MAX: u64 = 64 * 1024;
-/// Headers of all requests, as OpenTelemetry's own exporters take them: `name=value,name=value`,
-/// the values in the encoding of URLs.
+/// The environment variable for headers of all requests, as OpenTelemetry's own exporters read it:
+/// `name=value,name=value`, with URL-encoded values.
 pub const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/// Where metrics are pushed, and how.
+/// Where and how metrics are pushed.
 #[derive(Clone, Debug)]
 pub struct Destination {
     url: String,
@@ -40,12 +40,12 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// From the receiver's URL, as in `OTEL_EXPORTER_OTLP_ENDPOINT`: the path `/v1/metrics` is
-    /// added where it is not there. Unless told, sums are deltas, but for Prometheus' own receiver,
-    /// which refuses these.
+    /// Parses the receiver's URL, as in `OTEL_EXPORTER_OTLP_ENDPOINT`; the path `/v1/metrics` is
+    /// appended if it is missing. By default, sums are deltas, except for Prometheus' own receiver,
+    /// which rejects deltas.
     ///
     /// # Errors
-    /// In words, without the URL: one that is none, or has a password in it.
+    /// A message without the URL, if it is not a valid URL or contains a password.
     pub fn new(url: &str, temporality: Option<Temporality>) -> Result<Self, String> {
         let expected = "expected the URL of a receiver of OTLP over HTTP, such as \
                         http://127.0.0.1:4318";
@@ -83,7 +83,7 @@ impl Destination {
         })
     }
 
-    /// What sums cover.
+    /// The period that sums cover.
     pub fn temporality(&self) -> Temporality {
         self.temporality
     }
@@ -110,7 +110,7 @@ impl Destination {
         config.build().into()
     }
 
-    /// Posts a request once, which may take so long; what came of it, and of how many data points.
+    /// Posts a request once with this timeout; returns the result and the number of data points.
     fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Taken, Refusal> {
         let mut request = agent
             .post(&self.url)
@@ -122,7 +122,7 @@ impl Destination {
             request = request.header(name, value.expose());
         }
         match request.send(body) {
-            // A redirect is not followed, since headers may hold what is secret.
+            // Do not follow redirects: headers may contain secrets.
             Ok(reply) if reply.status().is_redirection() => {
                 Err(Refusal::of_status(reply.status().as_u16()))
             }
@@ -132,7 +132,7 @@ impl Destination {
                     .with_config()
                     .limit(ANSWER_MAX)
                     .read_to_vec();
-                // It is not sent again: what it has taken would be counted twice.
+                // Do not retry: data points already accepted would be counted twice.
                 let refusal = |why: String| Refusal::unanswered(why, false);
                 let body = body.map_err(|error| refusal(format!("its answer was cut: {error}")))?;
                 let told = ExportMetricsServiceResponse::decode(body.as_slice());
@@ -168,10 +168,10 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
     pairs.map(one).collect()
 }
 
-/// What a receiver took.
+/// What a receiver accepted.
 #[derive(Default)]
 struct Taken {
-    /// Data points that it rejected, and why.
+    /// Number of rejected data points, and the reason.
     rejected: u64,
     why: String,
 }
@@ -186,12 +186,12 @@ impl Taken {
     }
 }
 
-/// Why a request came to nothing.
+/// Why a request failed.
 struct Refusal {
     why: String,
-    /// The receiver's status, if it answered.
+    /// The HTTP status, if the receiver answered.
     status: Option<u16>,
-    /// Whether it may do better later.
+    /// Whether a retry may help.
     again: bool,
 }
 
@@ -213,29 +213,29 @@ impl Refusal {
     }
 }
 
-/// An interval, or the state at one end of the run.
+/// The metrics of an interval, or of the beginning or end of the run.
 #[derive(Debug)]
 pub struct Batch {
     /// Its metrics.
     pub families: Vec<Family>,
-    /// What it covers.
+    /// The period it covers.
     pub window: Window,
 }
 
-/// What became of all that was to be pushed.
+/// The outcome of all pushes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// Batches that the receiver took.
+    /// Batches that the receiver accepted.
     pub sent: u64,
-    /// Batches that it did not take, or not in time.
+    /// Batches that the receiver did not accept, or not in time.
     pub dropped: u64,
-    /// Why a batch was dropped last.
+    /// Why the most recent batch was dropped.
     pub trouble: Option<String>,
-    /// Data points of batches that it took which it rejected.
+    /// Data points that the receiver rejected from accepted batches.
     pub rejected: u64,
-    /// Why, in its own words.
+    /// The receiver's reason for rejecting them.
     pub rejected_why: String,
-    /// Whether a push failed that was repeated and taken.
+    /// Whether a push failed and its retry succeeded.
     pub late: bool,
 }
 
@@ -249,20 +249,20 @@ struct State {
 /// Called with the reason when a push fails for the first time.
 pub type OnTrouble = Box<dyn FnMut(&str, Option<u16>) + Send>;
 
-/// Pushes what it is given, in order.
+/// Pushes batches in order.
 pub struct Pusher {
     queue: Option<SyncSender<Batch>>,
     state: Arc<State>,
     thread: JoinHandle<Pushed>,
-    /// Set when the run is over: when there is no more time.
+    /// Set at the end of the run: the deadline for the remaining batches.
     deadline: SyncSender<Nanos>,
 }
 
 impl Pusher {
-    /// Pushes there. `sender` says who it is that sends.
+    /// Starts pushing. `sender` holds the attributes that identify the sender.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot be started.
     pub fn start(
         destination: Destination,
         sender: Attributes,
@@ -300,7 +300,7 @@ impl Pusher {
         })
     }
 
-    /// Takes a batch; false if the queue is full, and it is dropped.
+    /// Queues a batch; drops it and returns false if the queue is full.
     pub fn push(&self, batch: Batch) -> bool {
         let Some(queue) = &self.queue else {
             return false;
@@ -313,23 +313,23 @@ impl Pusher {
         false
     }
 
-    /// Batches that were dropped so far.
+    /// Batches dropped so far.
     pub fn dropped(&self) -> u64 {
         self.state.dropped.load(Ordering::Relaxed)
     }
 
-    /// The CPU time that it has taken so far, in nanoseconds.
+    /// The CPU time used so far, in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.state.cpu_ns.load(Ordering::Relaxed)
     }
 
-    /// Ends it: what waits is pushed within this time, or dropped.
+    /// Stops: pushes the queued batches within this time and drops the rest.
     pub fn finish(mut self, patience: Duration) -> Pushed {
         let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
         let deadline = Clock.now().saturating_add(patience_ns);
         let _ = self.deadline.try_send(deadline);
         drop(self.queue.take());
-        // A request under way has a limit of its own.
+        // No timeout here: a request in progress has one already.
         let panicked = || Pushed {
             trouble: Some("the thread panicked".to_owned()),
             ..Pushed::default()
@@ -343,7 +343,6 @@ impl Pusher {
     }
 }
 
-/// What the thread has.
 struct Work {
     destination: Destination,
     agent: Agent,
@@ -357,7 +356,7 @@ struct Work {
 }
 
 impl Work {
-    /// Pushes a batch, again and again where that may help.
+    /// Pushes a batch, with retries where they may help.
     fn push(&mut self, batch: &Batch) {
         let temporality = self.destination.temporality;
         let body = otlp::encode(&batch.families, temporality, batch.window, &self.sender);
@@ -395,13 +394,13 @@ impl Work {
 
     fn drop_for(&mut self, why: String) {
         self.state.dropped.fetch_add(1, Ordering::Relaxed);
-        // That time was over says less than why the ones before were not taken.
+        // Keep the reason of an earlier failure: it says more than a missed deadline.
         if self.deadline.is_none() || self.told.trouble.is_none() {
             self.told.trouble = Some(why);
         }
     }
 
-    /// Once is enough.
+    /// Reports the first failure only.
     fn warn(&mut self, why: &str, status: Option<u16>) {
         if !self.has_warned {
             self.has_warned = true;
@@ -409,7 +408,7 @@ impl Work {
         }
     }
 
-    /// How long a request may take; `None` when the time for all is over.
+    /// The timeout of the next request; `None` after the deadline.
     fn left(&mut self) -> Option<Duration> {
         if self.deadline.is_none() {
             self.deadline = self.deadlines.try_recv().ok();
@@ -421,13 +420,13 @@ impl Work {
         (!left.is_zero()).then(|| left.min(PATIENCE))
     }
 
-    /// Waits before a request is repeated; whether the time for that is over.
+    /// Pauses before a retry; returns whether the deadline has passed.
     fn is_late(&mut self, pause: Duration) -> bool {
         if self.deadline.is_none() {
             match self.deadlines.recv_timeout(pause) {
                 Ok(deadline) => self.deadline = Some(deadline),
                 Err(RecvTimeoutError::Timeout) => return false,
-                // Nobody waits for it any more.
+                // The pusher was dropped.
                 Err(RecvTimeoutError::Disconnected) => return true,
             }
             return self.left().is_none();

@@ -1,7 +1,7 @@
-//! Counts and latencies of one interval, or of several.
+//! Counts and latencies of one or more intervals.
 //!
-//! A recorder's histogram is gone through once, when its interval ends: each time costs more than
-//! all that is done with the figures afterwards.
+//! A recorder's histogram is iterated only once, when its interval ends: iterating it costs more
+//! than all later work on the figures.
 
 use dyno_core::interval::{
     Counters, ErrorsByCode, Interval, Latencies, OperationCounters, merge_errors,
@@ -9,20 +9,20 @@ use dyno_core::interval::{
 
 use crate::buckets::Distribution;
 
-/// Counts and latencies of one interval, or of several.
+/// Counts and latencies of one or more intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     pub counters: Counters,
     pub errors: ErrorsByCode,
     pub connect_errors: ErrorsByCode,
     pub measured_s: f64,
-    /// Intervals that were not pushed.
+    /// Batches that were not pushed.
     pub dropped: u64,
     pub events: Timed,
     pub operations: Vec<(OperationCounters, Timed)>,
 }
 
-/// Latencies as others take them.
+/// Service and response times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timed {
     pub service: Distribution,
@@ -31,7 +31,6 @@ pub(crate) struct Timed {
 }
 
 impl Sums {
-    /// Those of an interval.
     pub(crate) fn of(interval: &Interval) -> Self {
         let operations = interval.operations.iter();
         Self {
@@ -47,7 +46,6 @@ impl Sums {
         }
     }
 
-    /// Adds another's.
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
         merge_errors(&mut self.errors, &other.errors);
@@ -87,7 +85,7 @@ impl Timed {
         self.response.add(&other.response);
     }
 
-    /// The time that events waited after their scheduled start, in an open loop.
+    /// The time that events waited after their scheduled start in an open loop, in seconds.
     pub(crate) fn waited_s(&self) -> f64 {
         self.response.sum_ns.saturating_sub(self.service.sum_ns) as f64 / 1e9
     }
@@ -124,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is added up interval by interval is what the merged interval comes to.
+        /// The sum over intervals equals the sums of the merged interval.
         #[test]
         fn sums_of_intervals_are_the_sums_of_their_merge(
             all in prop::collection::vec(

@@ -1,14 +1,14 @@
-//! Metrics as text: OpenMetrics 1.0, and the older format of Prometheus (0.0.4).
+//! Metrics as text: OpenMetrics 1.0, and Prometheus' older format (0.0.4).
 //!
-//! Written here because the client libraries write no time stamps, which a recorded run needs; what
-//! is written is read by Prometheus itself in the tests.
+//! Written by hand because the client libraries write no timestamps, which a recorded run needs.
+//! The tests feed the output to Prometheus itself.
 
 use std::fmt::Write as _;
 
 use crate::buckets::{BOUNDS, Distribution};
 use crate::family::{Family, Kind, Label, Sample, Value, push_plain};
 
-/// Which text.
+/// The version of the text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// `application/openmetrics-text; version=1.0.0`.
@@ -18,7 +18,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The type of the content, for HTTP.
+    /// The content type, for HTTP.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -27,7 +27,7 @@ impl Version {
     }
 }
 
-/// About as long as a page with all that is observed of a server.
+/// Approximate size of a page with all observed series of a server.
 const PAGE: usize = 128 * 1024;
 
 /// All metrics as text.
@@ -49,7 +49,7 @@ fn one(out: &mut String, family: &Family, version: Version) {
         Kind::Gauge => ("gauge", ""),
         Kind::Histogram => ("histogram", ""),
     };
-    // The older format describes samples, OpenMetrics the metric.
+    // The older format describes samples; OpenMetrics describes the metric.
     let described = match version {
         Version::OpenMetrics => name.clone(),
         Version::Plain => format!("{name}{suffix}"),
@@ -117,7 +117,7 @@ fn histogram(
     );
 }
 
-/// When a sample held, as its format has it.
+/// The timestamp of a sample, in its format's unit.
 #[derive(Clone, Copy)]
 enum Tail {
     Now,
@@ -169,7 +169,7 @@ fn line(
     };
 }
 
-/// A number as both formats read it.
+/// A number in the notation of both formats.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
@@ -181,7 +181,7 @@ fn number(value: f64) -> String {
 }
 
 fn push_escaped(out: &mut String, text: &str, quotes: bool) {
-    // All of one byte, which no other letter of UTF-8 holds.
+    // These single bytes never occur inside a multi-byte UTF-8 character.
     let special = |byte: u8| matches!(byte, b'\\' | b'\n') || quotes && byte == b'"';
     let mut rest = text;
     while let Some(at) = rest.bytes().position(special) {

@@ -1,4 +1,4 @@
-//! The guide's table and the dashboard name metrics that there are.
+//! Checks that the metrics in the guide's table and the dashboard exist.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn docs(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The name that a query has.
+/// The metric's name in queries.
 fn queried(metric: &Metric) -> String {
     let family = Family {
         name: metric.name.into(),
@@ -61,7 +61,7 @@ fn the_guide_tells_all_metrics() {
     );
 }
 
-/// Names of metrics in a query: words that begin with a prefix of ours.
+/// Names of metrics in a query: words with one of our prefixes.
 fn names(query: &str) -> impl Iterator<Item = &str> {
     query
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
@@ -88,7 +88,7 @@ fn the_dashboard_asks_for_what_there_is() {
     }
     assert!(queries.len() > 20, "{queries:?}");
     let own: BTreeSet<String> = CATALOGUE.iter().map(queried).collect();
-    // The observed series that it shows, as the observers' page has them.
+    // The observed series in the dashboard, as the page on observers writes them.
     let observers = fs::read_to_string(docs("observers.md")).unwrap();
     for (metric, series) in [
         ("dyno_host_cpu_user_ratio", "`host.cpu.user`"),

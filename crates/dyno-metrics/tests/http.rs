@@ -1,4 +1,4 @@
-//! The endpoint and the pusher, over real sockets.
+//! The endpoint and the pusher over real sockets.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Read, Write};
@@ -19,7 +19,6 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use prost::Message as _;
 
-/// How long ago that was.
 fn since(begun: u64) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
@@ -52,7 +51,7 @@ fn figures() -> Figures {
     figures
 }
 
-/// An answer's head and body.
+/// A response's head and body.
 fn ask(endpoint: &Endpoint, request: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(endpoint.address()).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -119,7 +118,7 @@ fn a_scrape_has_the_sums_of_all_intervals() {
 #[test]
 fn nonsense_is_answered_and_holds_nobody_up() {
     let endpoint = Endpoint::start(address("127.0.0.1:0").unwrap(), Shared::default()).unwrap();
-    // Before there is a run there is nothing to tell.
+    // There are no metrics before a run begins.
     assert_eq!(get(&endpoint, "*/*").1, b"");
     let status = |request: &str| ask(&endpoint, request).0.lines().next().unwrap().to_owned();
     assert_eq!(status("GET /no HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
@@ -132,14 +131,14 @@ fn nonsense_is_answered_and_holds_nobody_up() {
     assert!(head.starts_with("HTTP/1.1 200 OK") && body.is_empty());
     let (_, body) = ask(&endpoint, "GET / HTTP/1.0\r\n\r\n");
     assert!(body.windows(8).any(|part| part == b"/metrics"));
-    // A client that says nothing is given up, and the next one has its answer.
+    // A silent client is dropped after the timeout, and the next one gets its response.
     let silent = TcpStream::connect(endpoint.address()).unwrap();
     let begun = Clock.now();
     let (head, _) = get(&endpoint, "*/*");
     assert!(head.starts_with("HTTP/1.1 200 OK"));
     assert!(since(begun) < Duration::from_secs(30));
     drop(silent);
-    // So is one that sends a letter at a time, however long it could go on.
+    // The same for a client that sends one byte at a time.
     let slow = endpoint.address();
     let dripping = thread::spawn(move || {
         let mut stream = TcpStream::connect(slow).unwrap();
@@ -181,8 +180,8 @@ fn addresses_are_read_as_people_write_them() {
     }
 }
 
-/// A receiver that answers each request with the next of these statuses, then with 200, and hands
-/// over the bodies of those that it took.
+/// A receiver that answers each request with the next of these statuses, then with 200. It sends
+/// the bodies of accepted requests over the channel.
 fn receiver(statuses: &'static [u16]) -> (String, std::sync::mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -191,7 +190,6 @@ fn receiver(statuses: &'static [u16]) -> (String, std::sync::mpsc::Receiver<Vec<
         let mut statuses = statuses.iter();
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            // A connection is kept for several requests.
             while let Some(body) = request(&mut stream) {
                 let status = statuses.next().copied().unwrap_or(200);
                 let reply = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
@@ -283,7 +281,7 @@ fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
 fn a_receiver_that_hangs_has_its_time_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    // It takes connections, and never answers.
+    // It accepts connections and never answers.
     let hanging = thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
     let told = Arc::default();
     let pusher = pusher(&url, &told);
@@ -318,7 +316,7 @@ fn what_is_refused_is_dropped_and_counted() {
 
 #[test]
 fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
-    // Nobody listens at a port that was free a moment ago.
+    // A port that was free a moment ago: nothing listens on it.
     let url = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -334,7 +332,7 @@ fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
             refused += 1;
         }
     }
-    // What was dropped is among the metrics: of the run, and once among those of the interval.
+    // Drops appear in the run's metrics, and once in those of the interval.
     figures.dropped(pusher.dropped());
     let mut dropped = |over| {
         let families = figures.families(over, 1_700_000_000.5);

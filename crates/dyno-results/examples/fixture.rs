@@ -1,4 +1,4 @@
-//! Makes the small results file that tests keep of each version of the schema: `fixture FILE`.
+//! Creates the small results file that tests keep for each schema version: `fixture FILE`.
 
 #![allow(clippy::unwrap_used)] // a chore for developers
 
@@ -16,7 +16,7 @@ use dyno_results::Results;
 
 fn main() {
     let path = std::env::args().nth(1).unwrap();
-    // Small pages, so that the many tables take little room.
+    // Small pages, because the many tables are almost empty.
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch("PRAGMA page_size = 512; VACUUM")

@@ -1,23 +1,23 @@
-//! Latencies in the shape in which they are kept: exact sums, a few quantiles, and histograms in
-//! HdrHistogram's V2 format, deflated.
+//! The stored form of latencies: exact sums, a few quantiles, and histograms in HdrHistogram's V2
+//! format, deflated.
 
 use dyno_core::interval::{Latencies, carries};
 use dyno_core::record::Span;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
-/// Significant digits of the histograms of spans. Those of a whole run keep their three.
+/// Significant digits of the histograms of spans. Histograms of a whole run keep three.
 pub const SPAN_DIGITS: u8 = 2;
 
-/// Bits of a latency that two significant digits keep: HdrHistogram takes the power of two that
-/// is not below 2 * 10^digits, 256, for the values that it tells apart.
+/// Bits of a latency that two significant digits keep: HdrHistogram distinguishes as many values as
+/// the first power of two at or above 2 * 10^digits, here 256.
 const BITS_KEPT: u32 = 8;
 
-/// The quantiles that have columns of their own, in percent.
+/// The quantiles that have columns, in percent.
 pub(crate) const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// A latency distribution to two significant digits: (the lowest latency of a bin, how many), in
-/// ascending order. Takes the memory of what it holds, unlike a histogram.
+/// A latency distribution to two significant digits: (lowest latency of a bin, count) in ascending
+/// order. Unlike a histogram, it takes memory only for non-empty bins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bins(Vec<(u64, u64)>);
 
@@ -55,7 +55,7 @@ impl Bins {
         self.0 = merged;
     }
 
-    /// As a histogram just wide enough; `None` if there is nothing in it.
+    /// The smallest histogram that fits; `None` if empty.
     fn histogram(&self) -> Option<Histogram<u64>> {
         let (highest, _) = self.0.last()?;
         let mut histogram = span_histogram(*highest);
@@ -66,22 +66,22 @@ impl Bins {
     }
 }
 
-/// The lowest latency that two significant digits do not tell from this one.
+/// The lowest latency in the same bin at two significant digits.
 fn coarse(ns: u64) -> u64 {
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS_KEPT);
     ns >> shift << shift
 }
 
-/// An empty histogram of two digits that reaches to `highest_ns` and grows when it must.
+/// An empty histogram of two digits that covers `highest_ns` and grows if needed.
 pub(crate) fn span_histogram(highest_ns: u64) -> Histogram<u64> {
-    #[allow(clippy::expect_used)] // the crate asks for a lowest value of at least 1, and twice that
+    #[allow(clippy::expect_used)] // lowest value at least 1, highest at least twice that
     let mut histogram = Histogram::new_with_bounds(1, highest_ns.max(2), SPAN_DIGITS)
         .expect("the bounds are valid");
     histogram.auto(true);
     histogram
 }
 
-/// The latencies of one operation over some time, as they travel to the thread that writes.
+/// The latencies of one operation over a period, as sent to the thread that writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     pub(crate) count: u64,
@@ -151,7 +151,7 @@ impl Measured {
             sum_ns: self.sum_ns,
             min_ns: self.min_ns,
             max_ns: self.max_ns,
-            // What is known exactly bounds what is known to two digits.
+            // Clamp the two-digit quantiles to the exact extremes.
             service_ns: quantiles_ns(&service)
                 .map(|ns| ns.map(|ns| ns.clamp(self.min_ns, self.max_ns.max(self.min_ns)))),
             response_ns: quantiles_ns(&response),
@@ -177,7 +177,7 @@ pub(crate) struct SpanRow {
 }
 
 impl SpanRow {
-    /// Of a whole run, with the histograms as they are.
+    /// The row of a whole run, with the histograms at full precision.
     pub(crate) fn total(span: &Span) -> Self {
         let clamped = |ns: u64| {
             ns.clamp(
@@ -199,7 +199,7 @@ impl SpanRow {
         }
     }
 
-    /// The same of a recorder's latencies.
+    /// The same from a recorder's latencies.
     pub(crate) fn total_of(latencies: &Latencies, from_s: f64, to_s: f64) -> Self {
         let count = latencies.service.len();
         let (min, max) = (latencies.service_ns_min, latencies.service_ns_max);
@@ -223,7 +223,7 @@ impl SpanRow {
     }
 }
 
-/// The quantiles that have columns, where there are enough samples to carry them.
+/// The quantiles with columns; `None` where there are too few samples.
 fn quantiles(histogram: &Histogram<u64>) -> [Option<u64>; PERCENTS.len()] {
     PERCENTS.map(|percent| {
         let told = !histogram.is_empty() && carries(histogram.len(), percent);
@@ -237,7 +237,7 @@ fn encoded(histogram: &Histogram<u64>) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::new();
-    // Writing to memory fails only for histograms whose counts are beyond 2^63.
+    // Writing to memory fails only for histograms with counts beyond 2^63.
     V2DeflateSerializer::new()
         .serialize(histogram, &mut bytes)
         .ok()

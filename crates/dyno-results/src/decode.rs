@@ -1,5 +1,5 @@
-//! Reading histograms back. Those of spans come by the hundred thousand, and are added up as they
-//! are read, without a histogram of their own for each.
+//! Decodes histograms. A run may have hundreds of thousands of spans, so their histograms are
+//! summed while they are read, without building each one.
 
 use dyno_core::record::Span;
 use hdrhistogram::Histogram;
@@ -13,42 +13,43 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use crate::codec::{SPAN_DIGITS, span_histogram};
 use crate::error::Problem;
 
-/// What HdrHistogram's V2 format begins with, deflated and not. Source: the format's description
+/// The first bytes of HdrHistogram's V2 format, deflated and not. Source: the format's description
 /// in the HdrHistogram project, `EncodableHistogram`.
 const COOKIE_DEFLATED: u32 = 0x1c84_9314;
 const COOKIE_PLAIN: u32 = 0x1c84_9313;
 
-/// Before what is deflated: cookie and length.
+/// Bytes before the deflated part: cookie and length.
 const FRAME_BYTES: usize = 8;
 
-/// Before the counts: cookie, their length, normalizing offset, digits, lowest and highest value,
-/// conversion ratio.
+/// Bytes before the counts: cookie, their length, normalizing offset, digits, lowest and highest
+/// value, conversion ratio.
 const HEADER_BYTES: usize = 40;
 
-/// More than most histograms of spans take.
+/// Enough for most histograms of spans.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// More than the counts of any histogram of up to four digits take: a bound for what is none.
+/// Enough for the counts of any histogram of up to four digits; limits what damaged data can
+/// allocate.
 const PLAIN_BYTES_MAX: usize = 8 << 20;
 
-/// Digits of the histograms that are written here: those of spans and those of whole runs.
+/// Digits of the histograms written here: spans, and whole runs.
 const DIGITS: [u8; 2] = [SPAN_DIGITS, 3];
 
-/// Reads histograms; keeps its buffers from one to the next.
+/// Decodes histograms and reuses its buffers.
 pub(crate) struct Decoder {
     inflate: Box<DecompressorOxide>,
     plain: Vec<u8>,
 }
 
-/// What is in the bytes of a histogram.
+/// The kind of an encoded histogram.
 enum Found {
-    /// One with a head as it is written here; its counts are in the buffer.
+    /// One with our header; its counts are in the buffer.
     Ours(Header),
     /// Any other that the format allows.
     Other(Histogram<u64>),
 }
 
-/// What a histogram that was written here says of itself.
+/// The header of a histogram written here.
 struct Header {
     digits: u8,
     highest: u64,
@@ -63,7 +64,7 @@ impl Decoder {
         }
     }
 
-    /// A histogram as it was written. An absent one is empty.
+    /// Decodes a histogram. A missing one is empty.
     pub(crate) fn histogram(&mut self, bytes: Option<&[u8]>) -> Result<Histogram<u64>, Problem> {
         let Some(bytes) = bytes else {
             return Ok(span_histogram(0));
@@ -88,7 +89,7 @@ impl Decoder {
         Ok(histogram)
     }
 
-    /// Adds a histogram to a sum. An absent one adds nothing.
+    /// Adds a histogram to a sum. A missing one adds nothing.
     pub(crate) fn add(&mut self, bytes: Option<&[u8]>, to: &mut Sum) -> Result<(), Problem> {
         let Some(bytes) = bytes else {
             return Ok(());
@@ -110,7 +111,7 @@ impl Decoder {
         })
     }
 
-    /// Inflates a histogram into the buffer and reads its head.
+    /// Inflates a histogram into the buffer and reads its header.
     fn found(&mut self, bytes: &[u8]) -> Result<Found, Problem> {
         if number(bytes, 0) == Some(COOKIE_PLAIN) {
             return other(bytes).map(Found::Other);
@@ -123,7 +124,7 @@ impl Decoder {
         }
     }
 
-    /// How many bytes of the buffer it takes.
+    /// Returns the length of the inflated bytes in the buffer.
     fn inflate(&mut self, bytes: &[u8]) -> Result<usize, Problem> {
         let (Some(COOKIE_DEFLATED), Some(length)) = (number(bytes, 0), number(bytes, 4)) else {
             return Err(unreadable("it does not begin like one"));
@@ -154,7 +155,7 @@ impl Decoder {
 }
 
 impl Header {
-    /// `None` if it is not of the kind that is written here, or not all of its counts are there.
+    /// `None` if it is not of the kind written here, or its counts are incomplete.
     fn ours(plain: &[u8]) -> Option<Self> {
         let words = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36].map(|at| number(plain, at));
         let [
@@ -166,7 +167,7 @@ impl Header {
             Some(1),
             Some(high),
             Some(low),
-            // The number 1 as a double.
+            // 1.0 as a double.
             Some(0x3ff0_0000),
             Some(0),
         ] = words
@@ -183,12 +184,12 @@ impl Header {
     }
 }
 
-/// Reads what was not written here by the library, which knows all that the format allows.
+/// Decodes other histograms with the library, which supports the whole format.
 fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
     let (Some(COOKIE_PLAIN), Some(counts)) = (number(plain, 0), number(plain, 4)) else {
         return Err(unreadable("it does not begin like one"));
     };
-    // The library makes room for as much as the head claims.
+    // The library allocates whatever size the header claims.
     if plain.len().saturating_sub(HEADER_BYTES) < counts as usize {
         return Err(unreadable("it ends early"));
     }
@@ -196,11 +197,11 @@ fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
     read.map_err(|error| unreadable(&error.to_string()))
 }
 
-/// Visits the counts that are not zero, by their index. `visit` says `None` to an index beyond the
-/// highest latency.
+/// Calls `visit` with the index of each non-zero count. `visit` returns `None` for an index beyond
+/// the highest latency.
 ///
-/// Runs of zeros stand as negative numbers, counts as positive ones, each zigzag-encoded in seven
-/// bits a byte; the ninth byte has eight.
+/// Runs of zeros are encoded as negative numbers, counts as positive ones, each zigzag-encoded in
+/// seven bits per byte; the ninth byte has eight.
 fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Result<(), Problem> {
     let mut index: usize = 0;
     let mut bytes = counts.iter();
@@ -226,10 +227,10 @@ fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Resul
     Ok(())
 }
 
-/// A latency distribution to two significant digits that others are added to.
+/// A sum of latency distributions to two significant digits.
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// By the index of a histogram of two digits; only as long as what was added.
+    /// Indexed as in a histogram of two digits; only as long as the values need.
     counts: Vec<u64>,
 }
 
@@ -251,7 +252,7 @@ impl Sum {
         })
     }
 
-    /// What has been added, as a histogram just wide enough. Nothing is left.
+    /// Returns the sum as the smallest histogram that fits, and resets it.
     pub(crate) fn take(&mut self) -> Histogram<u64> {
         let lowest = |index| lowest_at(index, SPAN_DIGITS).unwrap_or(u64::MAX);
         let highest = self.counts.len().checked_sub(1).map_or(0, lowest);
@@ -265,16 +266,16 @@ impl Sum {
     }
 }
 
-/// Values that a histogram tells apart within a power of two, as a power of two: 128 with two
-/// digits, 1024 with three. By HdrHistogram the half of the power of two that is not below
-/// 2 * 10^digits.
+/// The number of values that a histogram distinguishes within a power of two, as a binary
+/// logarithm: 128 with two digits, 1024 with three. HdrHistogram takes half of the first power of
+/// two at or above 2 * 10^digits.
 fn half_bits(digits: u8) -> u32 {
     let told_apart = 2 * 10_u64.pow(u32::from(digits));
     told_apart.next_power_of_two().trailing_zeros() - 1
 }
 
-/// The lowest value of the bin of this index: the first ones stand for themselves, and each half
-/// that follows divides the next power of two. `None` beyond what 64 bits hold.
+/// The lowest value of the bin at this index: the first bins hold one value each, and each half
+/// after that divides the next power of two. `None` beyond 64 bits.
 fn lowest_at(index: usize, digits: u8) -> Option<u64> {
     let bits = half_bits(digits);
     let half = 1_u64 << bits;
@@ -293,7 +294,7 @@ fn index_of(value: u64) -> usize {
     (value >> shift) as usize + ((shift as usize) << bits)
 }
 
-/// Four bytes, the highest first.
+/// Reads four bytes, big-endian.
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at + 4)?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -306,7 +307,7 @@ fn unreadable(why: &str) -> Problem {
     }
 }
 
-/// One operation's spans on their way to become one.
+/// Merges consecutive spans of one operation.
 #[derive(Default)]
 pub(crate) struct Merging {
     open: Option<Exact>,
@@ -314,10 +315,10 @@ pub(crate) struct Merging {
     response: Sum,
 }
 
-/// What is known exactly of a span.
+/// The exact figures of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exact {
-    /// Spans of one slot become one.
+    /// Spans of the same slot are merged.
     pub(crate) slot: u64,
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
@@ -328,7 +329,7 @@ pub(crate) struct Exact {
 }
 
 impl Merging {
-    /// Takes the next span; hands out what it does not belong to.
+    /// Adds the next span; returns the merged span before it if the slot changes.
     pub(crate) fn add(
         &mut self,
         next: Exact,
@@ -351,7 +352,7 @@ impl Merging {
         Ok(before)
     }
 
-    /// What has been merged so far; `None` if there is nothing.
+    /// The merged span so far; `None` if empty.
     pub(crate) fn take(&mut self) -> Option<Span> {
         let open = self.open.take()?;
         Some(Span {

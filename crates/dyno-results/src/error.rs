@@ -1,29 +1,28 @@
-//! What can be wrong with a results file, told whole: what was being done, on which file, what
-//! went wrong, and what to try.
+//! Errors of results files: the action, the file, the problem, and advice.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Something that could not be done with a results file.
+/// An action on a results file that failed.
 #[derive(Debug)]
 pub struct ResultsError {
-    /// What was being done, e.g. `open`, `record the run in`.
+    /// The action, e.g. `open`, `record the run in`.
     pub doing: String,
-    /// On which file.
+    /// The file.
     pub path: PathBuf,
-    /// What went wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What went wrong with a results file.
+/// A problem with a results file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no such file")]
     Missing,
-    /// The folder that the path names is not there.
+    /// The folder of the path does not exist.
     #[error("there is no folder {}", .0.display())]
     NoFolder(PathBuf),
     /// The path is a directory.
@@ -35,30 +34,30 @@ pub enum Problem {
     /// An existing file without content.
     #[error("the file is empty")]
     Empty,
-    /// Its first bytes are not SQLite's.
+    /// Its first bytes are not those of an SQLite file.
     #[error("it is not an SQLite database")]
     NotSqlite,
-    /// An SQLite database, but not one of ours. Holds its application id.
+    /// An SQLite database of another application, with this application id.
     #[error("it is an SQLite database of another program (application id {0:#x})")]
     Foreign(i32),
     /// Written by a newer version of this program.
     #[error("its schema has version {version}, and this program knows versions up to {known}")]
     Newer {
-        /// The file's.
+        /// The file's version.
         version: i32,
-        /// The newest known.
+        /// The newest version known here.
         known: i32,
     },
-    /// Written by an older version of this program, and not to be changed.
+    /// Written by an older version of this program, and cannot be upgraded here.
     #[error("its schema has the older version {version}, and it cannot be written to")]
     Older {
-        /// The file's.
+        /// The file's version.
         version: i32,
     },
     /// The file or its folder cannot be written to.
     #[error("it cannot be written to ({0})")]
     ReadOnly(String),
-    /// The operating system does not allow it.
+    /// The operating system denies access.
     #[error("it cannot be opened ({0})")]
     Denied(String),
     /// The disk is full.
@@ -67,52 +66,52 @@ pub enum Problem {
     /// Another process kept it locked.
     #[error("another process kept it locked for {waited_s} s ({message})")]
     Locked {
-        /// For how long it was waited.
+        /// How long Dyno waited, in seconds.
         waited_s: f64,
-        /// SQLite's words.
+        /// SQLite's message.
         message: String,
     },
     /// Truncated or overwritten.
     #[error("it is damaged ({0})")]
     Damaged(String),
-    /// No run is in the file.
+    /// The file contains no runs.
     #[error("there is no run in it yet")]
     NoRuns,
-    /// No run answers to that.
+    /// No run matches this.
     #[error("there is no run `{0}` in it")]
     NoSuchRun(String),
-    /// The run is no phase.
+    /// The run is not a phase of a sequence.
     #[error("the run `{0}` is no phase of a sequence")]
     NoSequence(String),
-    /// Several names begin like that.
+    /// Several names begin with this.
     #[error("`{wanted}` may be {}", .names.join(" or "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name given by the user.
         wanted: String,
-        /// Some of the names.
+        /// Some of the matching names.
         names: Vec<String>,
     },
-    /// A run of this name is there already.
+    /// A run with this name exists already.
     #[error("a run named `{0}` is in it already")]
     NameTaken(String),
     /// A stored value that cannot be read.
     #[error("{what} cannot be read ({why})")]
     Unreadable {
-        /// Which value.
+        /// The value.
         what: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The thread that writes could not be started, or it ended early.
+    /// The thread that writes could not start, or ended early.
     #[error("the thread that writes is not there ({0})")]
     NoWriter(String),
-    /// Whatever else SQLite or the operating system says.
+    /// Any other message of SQLite or the operating system.
     #[error("{0}")]
     Other(String),
 }
 
 impl Problem {
-    /// What to try; empty where there is nothing to say.
+    /// What to try; empty if there is no advice.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Missing => "check the path, or let a run be recorded there first",
@@ -154,12 +153,12 @@ impl fmt::Display for ResultsError {
 
 impl std::error::Error for ResultsError {}
 
-/// Where something is done: what an error needs besides the problem.
+/// The context of an action, for its errors.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) doing: &'a str,
     pub(crate) path: &'a Path,
-    /// How long a lock is waited for.
+    /// How long to wait for a lock.
     pub(crate) patience_s: f64,
 }
 

@@ -1,5 +1,4 @@
-//! Opening a results file, after looking at what it is: whatever is not a results file is left as
-//! it was found.
+//! Opens a results file after checking what it is. Any other file is left unchanged.
 
 use std::fs::{File, FileType};
 use std::io::Read as _;
@@ -14,26 +13,26 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{At, Problem, ResultsError};
 use crate::schema::{self, Kind, MIGRATIONS, Migration};
 
-/// How long a lock of another process is waited for. Transactions are short, so that even many
-/// writers at once are through long before.
+/// How long to wait for another process's lock. Transactions are short, so even many concurrent
+/// writers finish well within it.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How soon to try again what SQLite itself does not wait for.
+/// Pause between retries where SQLite itself does not wait.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// What every SQLite file begins with.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Where the application id stands in the file's header, big-endian.
+/// Offset of the application id in the file's header, big-endian.
 const APPLICATION_ID_AT: usize = 68;
 
-/// The size of a page of a new file: histograms leave less of it empty than of a smaller one.
+/// Page size of a new file: with large pages, histograms leave less space empty.
 const PAGE_BYTES: i64 = 8192;
-/// What a writer's page cache may take (KiB, negative as SQLite wants it). It appends, so that
-/// little suffices: the default of 2 MB fills over the first ten minutes and looks like a leak.
+/// Size of a writer's page cache (KiB, negative as SQLite requires). Appending needs little: the
+/// default of 2 MB fills over the first ten minutes and looks like a leak.
 const CACHE_KIB: i64 = -512;
 
-/// How much of a file is looked at before SQLite may touch it.
+/// Number of bytes checked before SQLite opens the file.
 const HEADER_BYTES: usize = 100;
 
 /// An open results file.
@@ -45,12 +44,12 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens a results file to write and read, creates it if it is absent or empty, and brings it
-    /// to the newest version of the schema.
+    /// Opens a results file to write and read. Creates it if it is missing or empty, and upgrades
+    /// it to the newest schema.
     ///
     /// # Errors
-    /// Whatever is there and is not a results file of a known version, is damaged, or cannot be
-    /// written to. Nothing is written in these cases.
+    /// The file is not a results file of a known version, is damaged, or cannot be written to.
+    /// Nothing is written in these cases.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         Self::open_with(path, PATIENCE, MIGRATIONS)
     }
@@ -59,12 +58,12 @@ impl Results {
     /// other processes write.
     ///
     /// # Errors
-    /// What is missing, is not a results file of a known version, or cannot be read.
+    /// The file is missing, is not a results file of a known version, or cannot be read.
     pub fn open_read(path: &Path) -> Result<Self, ResultsError> {
         Self::open_read_with(path, PATIENCE, MIGRATIONS)
     }
 
-    /// The file.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -84,17 +83,17 @@ impl Results {
             return Err(at.error(Problem::NoFolder(folder.to_owned())));
         }
         if look == Look::Database {
-            // Without the right to write, so that the look leaves no trace.
+            // Check over a read-only connection, which leaves no trace.
             match read_only(at) {
                 Ok(connection) => drop(known(at, &connection, migrations)?),
-                // Left behind by a crash in a folder of ours: only a writer can put it right.
+                // Left behind by a crash in our own folder: only a writer can repair it.
                 Err(error) if matches!(error.problem, Problem::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
         if look == Look::Absent {
             make(at).map_err(|error| match error.problem {
-                // Its folder is there and makes no files: /proc, say.
+                // The folder exists but does not allow new files, e.g. /proc.
                 Problem::Missing => at.error(Problem::Denied("no file can be made there".into())),
                 _ => error,
             })?;
@@ -159,12 +158,13 @@ enum Look {
     Database,
 }
 
-/// Looks at a file's first bytes without SQLite.
+/// Checks a file's first bytes without SQLite.
 fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     if at.path.is_dir() {
         return Err(at.error(Problem::Directory));
     }
-    // Before it is opened: opening a pipe waits for who is at its other end, and a device may act.
+    // Check before opening: opening a pipe blocks until its other end opens, and opening a device
+    // may have effects.
     let kind = match std::fs::metadata(at.path) {
         Ok(about) => about.file_type(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Look::Absent),
@@ -190,8 +190,8 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     let due = length_due(&header)
         .unwrap_or_default()
         .max(HEADER_BYTES as u64);
-    // With a log beside it, another process may be about to write the rest. But SQLite takes what
-    // has not even one page for a database that is still to be made.
+    // With a log next to the file, another process may be about to write the rest. But SQLite
+    // treats a file shorter than one page as an empty database.
     if length < due && (!has_log(at.path) || length < page_bytes(&header).max(HEADER_BYTES as u64))
     {
         let told = format!("it has {length} bytes and should have {due}");
@@ -200,13 +200,13 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     let mut id = [0; 4];
     id.copy_from_slice(&header[APPLICATION_ID_AT..APPLICATION_ID_AT + 4]);
     match i32::from_be_bytes(id) {
-        // What is not yet in the file itself may be in its log.
+        // The id may still be in the log.
         0 | schema::APPLICATION_ID => Ok(Look::Database),
         id => Err(at.error(Problem::Foreign(id))),
     }
 }
 
-/// What it is that is no file.
+/// The kind of a special file.
 fn special(kind: FileType) -> &'static str {
     match kind {
         kind if kind.is_fifo() => "a pipe",
@@ -216,33 +216,33 @@ fn special(kind: FileType) -> &'static str {
     }
 }
 
-/// Makes the file for its owner alone: servers' settings and error texts will stand in it. SQLite
-/// gives the log and its index the same rights.
+/// Creates the file for its owner only, since it will contain server settings and error messages.
+/// SQLite gives the log and its index the same permissions.
 fn make(at: At<'_>) -> Result<(), ResultsError> {
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
     match options.open(at.path) {
         Ok(_) => Ok(()),
-        // Another process was faster.
+        // Another process created it first.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(at.io(&error)),
     }
 }
 
-/// How long a file with this header is at least; `None` where the header does not tell.
+/// The minimum length of a file with this header; `None` if the header does not say.
 fn length_due(header: &[u8]) -> Option<u64> {
     let number = |from: usize| -> Option<u32> {
         let bytes = header.get(from..from + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    // By SQLite's file format: the size in pages stands at 28, and holds if the change counter at
-    // 24 is what it was when the size was written, which stands at 92.
+    // From SQLite's file format: the size in pages is at offset 28. It is valid if the change
+    // counter at 24 equals the one at 92, recorded when the size was written.
     let (changes, pages, valid_for) = (number(24)?, number(28)?, number(92)?);
     let pages = if changes == valid_for { pages } else { 1 };
     Some(page_bytes(header) * u64::from(pages.max(1)))
 }
 
-/// The size of a page: two bytes at 16, where 1 stands for 65536.
+/// The page size: two bytes at offset 16, where 1 means 65536.
 fn page_bytes(header: &[u8]) -> u64 {
     match header.get(16..18) {
         Some([0, 1]) => 65_536,
@@ -251,8 +251,8 @@ fn page_bytes(header: &[u8]) -> u64 {
     }
 }
 
-/// A connection that only reads. Where even SQLite's shared memory cannot be made, in a folder
-/// that cannot be written to, nobody else can be writing, and the file is read as it is.
+/// A read-only connection. If SQLite cannot create its shared memory because the folder is
+/// read-only, nobody else can be writing, and the file is read as it is.
 fn read_only(at: At<'_>) -> Result<Connection, ResultsError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> rusqlite::Result<Connection> {
@@ -280,18 +280,18 @@ fn read_only(at: At<'_>) -> Result<Connection, ResultsError> {
     immutable().map_err(|error| at.sqlite(error))
 }
 
-/// Whether a log with content lies beside the file.
+/// Whether a non-empty log is next to the file.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
-/// A path as SQLite's URI, with what has a meaning there escaped.
+/// A path as SQLite's URI, with special characters escaped.
 fn uri(path: &Path) -> String {
     use std::fmt::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
-    // Relative paths stay relative: an authority would have to be absolute.
+    // Relative paths stay relative: a path after an authority must be absolute.
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte) {
@@ -303,7 +303,7 @@ fn uri(path: &Path) -> String {
     uri
 }
 
-/// What the database is, if it may be used at all.
+/// The kind of the database, if it can be used.
 fn known(
     at: At<'_>,
     connection: &Connection,
@@ -317,7 +317,7 @@ fn known(
     }
 }
 
-/// Makes a connection ready to write, and the file's schema the newest.
+/// Prepares a connection for writing and upgrades the schema.
 fn prepare(
     connection: &mut Connection,
     at: At<'_>,
@@ -337,10 +337,11 @@ fn prepare(
             .pragma_update(None, "page_size", PAGE_BYTES)
             .map_err(sqlite)?;
     }
-    // With a log beside the file, readers and the writer do not wait for each other, and a
-    // process may be killed at any instant.
+    // With write-ahead logging, readers and the writer do not block each other, and a killed
+    // process leaves the file intact.
     keep_a_log(connection, at).map_err(sqlite)?;
-    // The log is not synced with each transaction: a power cut may lose the last ones, never more.
+    // The log is not synced with each transaction: a power failure may lose the latest ones, but
+    // nothing else.
     connection
         .pragma_update(None, "synchronous", "normal")
         .and_then(|()| connection.pragma_update(None, "cache_size", CACHE_KIB))
@@ -353,8 +354,8 @@ fn prepare(
     Ok(())
 }
 
-/// Switches to a log. SQLite does not wait for other processes here, as it does elsewhere: two that
-/// make the file together would be at odds.
+/// Switches to write-ahead logging. SQLite's busy timeout does not apply here, so two processes
+/// that create the file at once would fail without the retry.
 fn keep_a_log(connection: &Connection, at: At<'_>) -> rusqlite::Result<()> {
     let clock = Clock;
     let deadline = clock.now() + Duration::from_secs_f64(at.patience_s).as_nanos() as Nanos;

@@ -1,8 +1,8 @@
-//! Which process writes a run, so that others can tell whether it still lives.
+//! Identifies the process that writes a run, so that others can check whether it is alive.
 
 use std::fs;
 
-/// What tells one process of this machine from all others, also after its number is used again.
+/// Identifies a process on this machine, even after its process id is reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: Option<i64>,
@@ -10,12 +10,11 @@ pub(crate) struct Process {
     pub(crate) boot_id: Option<String>,
     /// When it started, in clock ticks since the boot: field 22 of `/proc/PID/stat`.
     pub(crate) start_ticks: Option<i64>,
-    /// Within which numbers of processes: `/proc/self/ns/pid`.
+    /// Its process id namespace: `/proc/self/ns/pid`.
     pub(crate) namespace: Option<String>,
 }
 
 impl Process {
-    /// This one.
     pub(crate) fn current() -> Self {
         let pid = i64::from(std::process::id());
         Self {
@@ -26,8 +25,8 @@ impl Process {
         }
     }
 
-    /// Whether it still runs. One in another container of the same boot cannot be seen from here
-    /// and is taken to live.
+    /// Whether it is still running. A process in another container of the same boot is not visible
+    /// here and counts as alive.
     pub(crate) fn lives(&self) -> bool {
         let Some(pid) = self.pid else { return false };
         if self.boot_id != boot_id() {
@@ -47,16 +46,16 @@ fn namespace() -> Option<String> {
     Some(link.to_string_lossy().into_owned())
 }
 
-/// `None` for a process that is not there or is dead and waits for its parent to notice.
+/// `None` if the process does not exist or is a zombie.
 fn start_ticks(pid: i64) -> Option<i64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold anything.
+    // The second field is the program's name in parentheses, which may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    // `rest` begins with field 3, and one has been taken.
+    // `rest` begins with field 3, and one field was consumed.
     fields.nth(22 - 4)?.parse().ok()
 }
 

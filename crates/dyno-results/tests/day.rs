@@ -1,4 +1,4 @@
-//! A day of ten operations and 150 series stays small.
+//! The record of a day with ten operations and 150 series stays small.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -9,12 +9,12 @@ use common::head;
 use dyno_results::{Results, Scope};
 use tempfile::TempDir;
 
-/// What a day may take.
+/// Maximum size of a day's record.
 const BYTES_MAX: u64 = 100_000_000;
 
-/// How many seconds of what is consolidated come in one piece, to save time. The measurement,
-/// `cargo run --release -p dyno-results --example day write FILE`, takes them one by one, with a
-/// transaction for each, and comes to the same size.
+/// Seconds of the consolidated part per record, to save time. The measurement, `cargo run --release
+/// -p dyno-results --example day write FILE`, records each second in its own transaction and
+/// produces the same size.
 const STRIDE: u32 = 10;
 
 /// Simulated seconds in one transaction.
@@ -24,7 +24,7 @@ const SECONDS_AT_ONCE: u32 = 300;
 fn a_day_stays_below_a_hundred_megabytes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    // Not the first run: the number 1 would take less space than any other.
+    // Do not measure the first run: the number 1 takes less space than any other.
     drop(
         Results::open(&path)
             .unwrap()
@@ -46,7 +46,7 @@ fn a_day_stays_below_a_hundred_megabytes() {
     let bytes = std::fs::metadata(&path).unwrap().len();
     assert!(bytes < BYTES_MAX, "{bytes} bytes");
 
-    // The second in which the first hour ends is a little late and counts to what follows.
+    // The last second of the first hour ends slightly late and counts as consolidated.
     let (fine, coarse) = (3599, (SECONDS as usize - 3600) / 10);
     let steps = fine + coarse..=fine + coarse + 2;
     let connection = rusqlite::Connection::open(&path).unwrap();
@@ -78,7 +78,7 @@ fn a_day_stays_below_a_hundred_megabytes() {
         "{held} spans held"
     );
     let counted: u64 = run.operations[1].spans.iter().map(|span| span.count).sum();
-    // The second that is late was left out.
+    // The late second was left out.
     assert_eq!(counted, 111 * u64::from(SECONDS - 1));
     let binned: u64 = run.operations[1]
         .spans

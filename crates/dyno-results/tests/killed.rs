@@ -1,4 +1,4 @@
-//! Processes that are killed while they write, and several that write at once.
+//! Processes that are killed while they write, and concurrent writers.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -15,13 +15,13 @@ use dyno_core::record::{RunState, SeriesKey, SeriesKind};
 use dyno_results::{Filter, Results, RunStage, RunWriter, Scope};
 use tempfile::TempDir;
 
-/// Where the child process writes. With it set, this program is the child.
+/// The path that the child process writes to. If it is set, this program is the child.
 const CHILD_FILE: &str = "DYNO_TEST_CHILD_FILE";
 
-/// How many intervals the child writes; without it, it writes until it is killed.
+/// Number of intervals to write; without it, the child writes until it is killed.
 const CHILD_INTERVALS: &str = "DYNO_TEST_CHILD_INTERVALS";
 
-/// Not a test of its own: the process that others start, watch and kill. It tells each interval
+/// Not a real test: the process that other tests start, watch and kill. It prints each interval
 /// that it has written.
 #[test]
 #[ignore = "the child process of the other tests, which start it"]
@@ -41,7 +41,7 @@ fn child() {
     let cpu = writer.series(&key, SeriesKind::Gauge).unwrap();
     let event = latencies(20, 4);
     for number in 1..=intervals {
-        // From before the end of the first hour on, so that rows are rewritten too.
+        // Start just before the end of the first hour, so that rows are also rewritten.
         let number = number + 3590;
         writer.sample(f64::from(number), &[(cpu, 1.0)]).unwrap();
         writer
@@ -82,13 +82,13 @@ fn whoever_is_killed_loses_at_most_one_interval() {
             .lines()
             .map_while(Result::ok);
         let mut told = Vec::new();
-        // The first ones may be killed while they make the file or enter the run.
+        // In the first rounds, kill it while it creates the file or enters the run.
         for (from_round, word) in [(4, "begun "), (8, "wrote ")] {
             if round >= from_round {
                 told.extend(lines.by_ref().find(|line| line.contains(word)));
             }
         }
-        // Any instant will do, and the clock's last digits are as good as any.
+        // The clock's last digits serve as a random delay.
         std::thread::sleep(Duration::from_micros(Clock.now() / 1000 % 40_000));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -98,7 +98,7 @@ fn whoever_is_killed_loses_at_most_one_interval() {
             check(&path, i64::from(id), last_told);
         }
     }
-    // Some must have come far enough to have been checked, or this has tested nothing.
+    // Unless some children got far enough, this tested nothing.
     let results = Results::open(&path).unwrap();
     let lines = results.runs(&Filter::default()).unwrap();
     assert!(lines.len() >= 8, "{} runs were begun", lines.len());
@@ -113,7 +113,7 @@ fn whoever_is_killed_loses_at_most_one_interval() {
 }
 
 fn last_number(lines: &[String], word: &str) -> Option<u32> {
-    // The test harness may write before the first word on its line.
+    // The test harness may write at the beginning of the line.
     let number = |line: &String| line.split_once(word)?.1.trim().parse().ok();
     lines.iter().rev().find_map(number)
 }
@@ -128,7 +128,8 @@ fn check(path: &Path, id: i64, last_told: u32) {
         .intervals
         .last()
         .map_or(3590, |interval| interval.at_s as u32);
-    // What it told to have written is there; one more may be, which it had no time to tell.
+    // Everything it printed as written is in the file; one more interval may be, if it was killed
+    // before printing.
     assert!(
         saved == last_told || saved == last_told + 1,
         "told {last_told}, saved {saved}"
@@ -160,7 +161,7 @@ fn integrity(path: &Path) -> String {
 fn two_processes_write_at_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    // Neither finds a file: both want to make it.
+    // The file does not exist: both try to create it.
     let children: Vec<Child> = (0..2).map(|_| start(&path, Some(200))).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();

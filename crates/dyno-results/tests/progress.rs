@@ -1,4 +1,4 @@
-//! A run that goes on, read piece by piece.
+//! Reads a run in progress piece by piece.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -73,7 +73,7 @@ fn each_look_has_what_came_since_the_last() {
     }
     let idle = reader.progress(run.id(), &mut place).unwrap();
     assert!(idle.intervals.is_empty() && idle.spans.is_empty() && idle.events.is_empty());
-    // Who looks for the first time sees all of it, in order.
+    // The first call returns all of it, in order.
     let all = reader.progress(run.id(), &mut Place::default()).unwrap();
     let ends: Vec<f64> = all.intervals.iter().map(|interval| interval.at_s).collect();
     assert!(ends.len() == 3 && ends.is_sorted(), "{ends:?}");

@@ -1,4 +1,4 @@
-//! What is recorded is what is read.
+//! Reading returns the recorded run.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -273,7 +273,7 @@ fn a_run_is_found_by_what_names_it_alone() {
     assert_eq!(results.find("20261121-oltp-aab").unwrap(), 2);
     let error = results.find("20261121").unwrap_err();
     assert!(matches!(&error.problem, Problem::Ambiguous { names, .. } if names.len() == 2));
-    // A short number is a run's number and never the beginning of a name.
+    // A short number means a run's number, never the beginning of a name.
     for wanted in ["", "x", "4", "20", "2026112", "20261123"] {
         let error = results.find(wanted).unwrap_err();
         assert!(matches!(error.problem, Problem::NoSuchRun(_)), "{error}");
@@ -342,7 +342,7 @@ fn columns_of_an_imported_run_say_what_its_json_says() {
         };
         run.not_observed = unknown.iter().map(gap).collect();
         let mut told = summary();
-        // Errors are counted without their codes.
+        // The errors are counted, but without codes.
         told.errors.clear();
         told.totals.errors = 10;
         told.not_observed.clone_from(&run.not_observed);

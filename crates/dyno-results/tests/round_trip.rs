@@ -1,4 +1,4 @@
-//! Whatever a run holds comes back, for runs of every shape.
+//! Runs of every shape survive a round trip.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -177,7 +177,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
         )
 }
 
-/// None of a run without an interval.
+/// Profiles of this size; none for a run without intervals.
 fn profiles(size: u64) -> Vec<CpuProfile> {
     let profile = |process: ProfiledProcess| {
         let mut stacks = Stacks::default();
@@ -213,7 +213,7 @@ fn share(session: u32) -> SessionShare {
     }
 }
 
-/// What two runs have in common if they are the same, apart from their numbers.
+/// Two records are of the same run, apart from their numbers.
 fn same(read: &RunRecord, run: &RunRecord) -> Result<(), TestCaseError> {
     prop_assert_eq!(read.state, run.state);
     prop_assert_eq!(&read.head, &run.head);
@@ -268,7 +268,7 @@ proptest! {
         let id = results.import(&run).unwrap();
         let read = results.load(id, &Scope::every()).unwrap();
         same(&read, &run)?;
-        // Once more, from what was read.
+        // Import the loaded record once more.
         let mut again = read;
         again.head.name = "again".to_owned();
         let id = results.import(&again).unwrap();

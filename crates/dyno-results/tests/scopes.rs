@@ -1,4 +1,4 @@
-//! What is loaded of a run in part says the same as what is loaded of it whole.
+//! A partly loaded run agrees with the fully loaded one.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -10,7 +10,7 @@ use dyno_results::{Results, SPANS_HELD_MAX, Scope};
 use hdrhistogram::Histogram;
 use tempfile::TempDir;
 
-/// So many spans of each operation that they are merged when they are loaded.
+/// Enough spans per operation that loading merges them.
 const SPANS: u64 = SPANS_HELD_MAX as u64 / 2 + 400;
 const INTERVALS: u32 = 50;
 const COLUMNS: usize = 240;
@@ -37,7 +37,7 @@ fn span(operation: u64, number: u64) -> Span {
     let response: Vec<u64> = service.iter().map(|ns| ns * 1_200).collect();
     let has_response = operation == 1;
     Span {
-        // The first ones are of the warm-up.
+        // The first spans belong to the warm-up.
         from_s: number as f64 - 20.0,
         to_s: number as f64 - 19.0,
         count,
@@ -49,7 +49,7 @@ fn span(operation: u64, number: u64) -> Span {
     }
 }
 
-/// A results file with a run of so many spans in it, and the run's number.
+/// A results file with a run of this many spans, and the run's number.
 fn recorded(spans: u64) -> (TempDir, Results, i64) {
     let folder = TempDir::new().unwrap();
     let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
@@ -73,7 +73,7 @@ fn recorded(spans: u64) -> (TempDir, Results, i64) {
     (folder, results, id)
 }
 
-/// All that the spans of an operation say together.
+/// The aggregate of an operation's spans.
 #[derive(Debug, PartialEq)]
 struct Told {
     name: String,
@@ -132,7 +132,7 @@ fn columns_add_up_to_the_whole() {
         assert_eq!(every.spans.len() as u64, SPANS);
         assert!(whole.spans.len() < every.spans.len());
         assert_eq!(columns.spans.len(), COLUMNS);
-        // Next to each other, none empty, all of about one length.
+        // Adjacent, non-empty, and about equally long.
         for pair in columns.spans.windows(2) {
             assert_eq!(pair[0].to_s, pair[1].from_s);
         }

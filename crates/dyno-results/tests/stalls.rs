@@ -1,4 +1,4 @@
-//! One stall has one length: in the finding, the file, its view, JSON, pages and comparisons.
+//! A stall has the same length in the finding, the file, its view, JSON, pages and comparisons.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -11,7 +11,7 @@ use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A run with three stalled seconds and, later, a stall of 0.547 s within a second that moved.
+/// A run with three stalled seconds and a later stall of 0.547 s within a second that has events.
 fn stalled() -> RunRecord {
     let mut rates = noisy(30, 1000.0, 0.04, 1);
     rates[9..12].fill(0.0);
@@ -92,7 +92,7 @@ fn a_stall_has_the_same_length_everywhere() {
         .collect();
     assert_eq!(of_view, of_finding);
     assert_eq!(seen.iter().map(|row| row.2).collect::<Vec<_>>(), lengths);
-    // Nothing ended in the three seconds, and something in the second of the other.
+    // No event ended in the three seconds, but some ended in the second of the other stall.
     assert!(seen[0].5.is_none() && seen[1].5.is_some(), "{seen:?}");
 
     let json = dyno_report::json::run(run.summary.as_ref().unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn a_stall_has_the_same_length_everywhere() {
     };
     let marks = r#""stalls":[[9,12],[20.125,20.672]]"#;
     assert!(page(&run).contains(marks));
-    // The stored stalls count, whatever part of the record is loaded.
+    // The stored stalls count, whichever part of the record is loaded.
     run.intervals.clear();
     run.events.clear();
     assert!(page(&run).contains(marks));

@@ -1,4 +1,4 @@
-//! Files that cannot be used: each is told clearly, and left as it was.
+//! Files that cannot be used are reported clearly and left unchanged.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -16,7 +16,6 @@ use dyno_results::{APPLICATION_ID, Filter, Problem, Results, ResultsError, SCHEM
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A file with one finished run.
 fn one_run(folder: &Path) -> PathBuf {
     let path = folder.join("dyno.db");
     let mut writer = Results::open(&path).unwrap().begin(&head("a")).unwrap();
@@ -29,7 +28,7 @@ fn one_run(folder: &Path) -> PathBuf {
     path
 }
 
-/// Both ways of opening fail alike, and the file remains as it is.
+/// Both ways of opening fail alike and leave the file unchanged.
 fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
     let before = fs::read(path).ok();
     let errors: [ResultsError; 2] = [
@@ -183,13 +182,13 @@ fn an_application_id_makes_the_file_known() {
     );
 }
 
-/// Where the child process looks.
+/// The folder with the child process's files.
 const CHILD_FOLDER: &str = "DYNO_TEST_CHILD_FOLDER";
 
-/// An unprivileged user: `nobody` on every system that has one.
+/// An unprivileged user: `nobody` on all common systems.
 const NOBODY: u32 = 65_534;
 
-/// Not a test of its own: permissions mean nothing to root, so that this part runs as nobody.
+/// Not a real test: permissions do not restrict root, so this part runs as nobody.
 #[test]
 #[ignore = "the child process of the next test, which starts it"]
 fn child_without_rights() {
@@ -209,7 +208,7 @@ fn child_without_rights() {
     ] {
         assert!(matches!(error.problem, Problem::Denied(_)), "{error:?}");
     }
-    // Its writer was killed: what it wrote is still in the log beside the file.
+    // Its writer was killed, so its data is still in the log next to the file.
     let results = Results::open_read(&folder.join("unfinished/dyno.db")).unwrap();
     assert_eq!(results.load(1, &Scope::whole()).unwrap().intervals.len(), 1);
 }
@@ -229,7 +228,7 @@ fn what_cannot_be_written_can_be_read() {
     }
     fs::copy(one_run(folder.path()), folder.path().join("secret.db")).unwrap();
     let path = one_run(&readable);
-    // Copied while it is written, which is what a kill leaves behind.
+    // Copy the file while it is being written, to get the state that a kill leaves behind.
     let mut writer = Results::open(&folder.path().join("live.db"))
         .unwrap()
         .begin(&head("a"))
@@ -273,7 +272,7 @@ fn what_cannot_be_written_can_be_read() {
     );
 }
 
-/// Opening a pipe would wait for a writer for ever.
+/// Opening a pipe would block until a writer opens it.
 #[test]
 fn what_is_no_plain_file_is_refused_before_it_is_opened() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! The views answer, and the guide explains every column.
+//! The views return rows, and the guide explains every column.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -18,7 +18,7 @@ use dyno_results::{ExperimentHead, Record, Results, TrialRow};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A file with two runs that have something of everything.
+/// A file with two runs that use every table.
 fn two_runs(folder: &Path) -> PathBuf {
     let path = folder.join("dyno.db");
     plan_a_trial(&path);
@@ -134,7 +134,7 @@ fn plan_a_trial(path: &Path) {
     results.keep_experiment(&head, &[trial]).unwrap();
 }
 
-/// Seconds of which the second and the last are stalled.
+/// Intervals of one second; the second and the last are stalled.
 fn intervals() -> Vec<IntervalSummary> {
     let second = |(at_s, number): (f64, u32)| IntervalSummary {
         at_s,

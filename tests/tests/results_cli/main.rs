@@ -8,6 +8,7 @@ mod brief;
 mod calibrate;
 mod common;
 mod compare;
+mod config;
 mod doctor;
 mod export;
 mod files;

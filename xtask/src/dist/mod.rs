@@ -1,5 +1,5 @@
 //! `cargo xtask dist`: what is handed to users – a binary that runs on old systems, its manual
-//! pages and completions, a Debian package and an archive.
+//! pages and completions, packages for Debian and for RPM-based systems, and an archive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,7 @@ mod licences;
 pub mod needs;
 mod package;
 mod proof;
+mod rpm;
 pub mod shell;
 
 use crate::say;
@@ -41,7 +42,7 @@ pub fn pack() -> Result<()> {
     let catalogue = documents::Catalogue::of(&binary)?;
     let packed = package::pack(&binary, &catalogue, &needs)?;
     proof::prove(&packed, &catalogue)?;
-    for path in [&packed.deb, &packed.archive] {
+    for path in [&packed.deb, &packed.rpm, &packed.archive] {
         say(&format!("packed {}", path.display()));
     }
     Ok(())

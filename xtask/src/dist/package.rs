@@ -1,4 +1,4 @@
-//! The Debian package, and an archive of the same for other systems.
+//! The Debian package, and an archive of the same for other systems; [`super::rpm`] packs it, too.
 
 use std::env;
 use std::fs;
@@ -20,6 +20,8 @@ const DOC: &str = "usr/share/doc/dyno";
 pub struct Packed {
     /// The Debian package.
     pub deb: PathBuf,
+    /// The package for RPM-based systems.
+    pub rpm: PathBuf,
     /// The archive.
     pub archive: PathBuf,
     /// The name of the folder in the archive.
@@ -50,6 +52,7 @@ pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packe
         .arg(root.join("usr"))
         .arg(".");
     output(&mut tar)?;
+    let rpm = super::rpm::pack(&root, version, &epoch, needs)?;
     let deb = folder().join(format!("dyno_{version}_{}.deb", architecture()?));
     write(
         &root.join("DEBIAN/control"),
@@ -60,7 +63,12 @@ pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packe
     build.args(["--build", "--root-owner-group", "-Zxz"]);
     build.env("SOURCE_DATE_EPOCH", &epoch);
     output(build.arg(&root).arg(&deb))?;
-    Ok(Packed { deb, archive, top })
+    Ok(Packed {
+        deb,
+        rpm,
+        archive,
+        top,
+    })
 }
 
 /// When what is packed was made, in seconds since 1970: the commit's time, so that the same sources
@@ -152,8 +160,8 @@ fn control(version: &str, root: &Path, needs: &Needs) -> Result<String> {
          Section: database\n\
          Priority: optional\n\
          Description: dynamometer for databases\n \
-         Dyno puts a load on a database server, measures what the server does, and\n \
-         says how far the figures can be believed. It runs sysbench's Lua scripts\n \
+         Dyno applies a load to a database server, observes what the server does, and\n \
+         says how far the figures can be trusted. It runs sysbench's Lua scripts\n \
          unchanged on MySQL, MariaDB, PostgreSQL and SQLite.\n"
     ))
 }
@@ -198,7 +206,10 @@ fn modes(root: &Path) -> Result<()> {
 }
 
 /// Does something with each file and folder below a folder, and with itself.
-fn each(folder: &Path, act: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
+///
+/// # Errors
+/// A folder cannot be listed, or what is done fails.
+pub fn each(folder: &Path, act: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     act(folder)?;
     let failed = || format!("cannot list {}", folder.display());
     for entry in fs::read_dir(folder).with_context(failed)? {

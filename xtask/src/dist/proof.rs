@@ -45,7 +45,28 @@ pub fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     }
     let binding = root.join("usr/share/bash-completion/completions/dyno");
     completes(&binding, &bin, scratch.path())?;
+    rpm(packed)?;
     unpacked_archive(packed, scratch.path())
+}
+
+/// The package for RPM-based systems has the program, its manual and what they need.
+fn rpm(packed: &Packed) -> Result<()> {
+    let mut query = Command::new("rpm");
+    query.args(["-qp", "--requires", "--list", "-v"]);
+    let told = output(query.arg(&packed.rpm))?;
+    for part in [
+        "libc.so.6(GLIBC_2.28)(64bit)",
+        " /usr/bin/dyno\n",
+        " /usr/share/man/man1/dyno-run.1.gz\n",
+        " /usr/share/zsh/site-functions/_dyno\n",
+    ] {
+        ensure!(told.contains(part), "the package lacks {part}: {told}");
+    }
+    let binary = told.lines().find(|line| line.ends_with(" /usr/bin/dyno"));
+    let binary = binary.context("the package has no binary")?;
+    ensure!(binary.starts_with("-rwxr-xr-x"), "{binary}");
+    ensure!(binary.contains(" root "), "not root's: {binary}");
+    Ok(())
 }
 
 /// Everything in the package belongs to root, and its control file says what it needs.
@@ -100,7 +121,7 @@ fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
 fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let dyno = |arguments: &str| {
         let mut command = Command::new(binary);
-        for name in ["DYNO_RESULTS", "DYNO_TARGET"] {
+        for name in ["DYNO_RESULTS", "DYNO_TARGET", "DYNO_CONFIG"] {
             command.env_remove(name);
         }
         command.current_dir(folder).args(arguments.split(' '));
@@ -121,7 +142,9 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
 /// The catalogue has the options that help tells of, and no other.
 fn told_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     for name in catalogue.commands().filter(|name| *name != "help") {
-        let help = output(Command::new(binary).args([name, "--help"]))?;
+        let all = catalogue.options(name).contains(&"help-all");
+        let help = if all { "--help-all" } else { "--help" };
+        let help = output(Command::new(binary).args([name, help]))?;
         let lines = help.lines().filter_map(|line| {
             let line = line.strip_prefix("  ")?;
             let long = line

@@ -1,4 +1,4 @@
-//! What the bus has not confirmed yet.
+//! Messages that the bus has not confirmed yet.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use dyno_core::clock::Nanos;
 
 use crate::names::Subject;
 
-/// So many messages are kept: five minutes of one a second.
+/// Maximum number of queued messages: five minutes at one per second.
 pub const QUEUE_RECORDS_MAX: usize = 300;
-/// And so many bytes.
+/// Maximum size of the queue.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
-/// So many messages are under way to the bus at a time.
+/// Maximum number of messages in flight to the bus.
 const WINDOW: usize = 32;
-/// One that was not confirmed for so long is sent again; the bus passes over what it has.
+/// An unconfirmed message is sent again after this time; the bus ignores duplicates.
 const AGAIN_NS: Nanos = 2_000_000_000;
 
-/// A message that the bus is to keep.
+/// A message for the bus to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// Its number: the bus keeps one of each.
+    /// Its number: the bus stores each number once.
     pub id: Arc<str>,
-    /// Where it is written.
+    /// The subject to publish it on.
     pub subject: Subject,
-    /// What it is.
+    /// The encoded message.
     pub bytes: Arc<[u8]>,
 }
 
 #[derive(Debug)]
 struct Entry {
     kept: Kept,
-    /// When it is to be sent, or sent again.
+    /// When to send it, or send it again.
     due: Nanos,
 }
 
-/// Messages in their order, until they are confirmed.
+/// Unconfirmed messages in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     entries: VecDeque<Entry>,
@@ -57,7 +57,7 @@ impl Queue {
         self.entries.len()
     }
 
-    /// How much there is, where that is as much as there may be.
+    /// Describes the queue's contents if it is full.
     pub(super) fn is_full(&self) -> Option<String> {
         let (records, bytes) = (self.entries.len(), self.bytes);
         let full = records >= QUEUE_RECORDS_MAX || bytes >= QUEUE_BYTES_MAX;
@@ -71,7 +71,7 @@ impl Queue {
         }
     }
 
-    /// The next message that is to be sent.
+    /// The next message to send.
     pub(super) fn offer(&mut self, now: Nanos) -> Option<Kept> {
         let mut window = self.entries.iter_mut().take(WINDOW);
         let entry = window.find(|entry| entry.due <= now)?;

@@ -1,22 +1,22 @@
-//! What an agent does of which nobody wants anything any more.
+//! What an agent does when it no longer hears from its coordinator or launcher.
 
 use dyno_core::clock::Nanos;
 
 use super::{Agent, Exit};
 use crate::message::{End, Stage};
 
-/// One that whoever started it has let go waits for a word so long: orders come once a second.
+/// Timeout for orders after the launcher let the agent go: orders come once a second.
 const LAUNCHER_GONE_NS: Nanos = 3_000_000_000;
 
 impl Agent {
-    /// Whoever started it has let it go, and has most likely ended. Where orders come all the same
-    /// it goes on.
+    /// The launcher has let the agent go, and has most likely ended. If orders still come, the
+    /// agent continues.
     pub fn launcher_gone(&mut self) {
         self.launcher_gone = true;
     }
 
-    /// A process that was stopped has heard nobody meanwhile: that is not the coordinator's
-    /// silence, who has half the time left to be heard again.
+    /// A suspended process could not receive anything, so that time does not count as the
+    /// coordinator's silence: the coordinator gets half the timeout to be heard again.
     pub(super) fn notice_pause(&mut self, now: Nanos) {
         if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
             let half = now.saturating_sub(self.orphan_ns / 2);
@@ -27,7 +27,7 @@ impl Agent {
 
     pub(super) fn notice_silence(&mut self, now: Nanos) {
         let silence = now.saturating_sub(self.heard_at);
-        // Its way to the bus ends with whoever started it.
+        // Its connection to the bus ends with the launcher.
         let limit = match self.launcher_gone {
             true => self.orphan_ns.min(LAUNCHER_GONE_NS),
             false => self.orphan_ns,

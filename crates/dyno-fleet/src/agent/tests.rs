@@ -48,7 +48,7 @@ fn assignment(plan: &str) -> Assignment {
     }
 }
 
-/// What it wants done, without what it says of itself.
+/// The agent's commands, without its messages.
 fn commands(agent: &mut Agent) -> Vec<Command> {
     let actions = std::iter::from_fn(|| agent.next_action());
     actions
@@ -82,7 +82,7 @@ fn pulses(agent: &mut Agent) -> Vec<Pulse> {
         .collect()
 }
 
-/// One whose load runs since this instant.
+/// An agent that has generated load since this time.
 fn running(start: u64) -> Agent {
     let mut agent = agent();
     agent.receive(order(2, Task::Prepare(assignment("{}"))), BEGIN);
@@ -212,7 +212,7 @@ fn a_start_is_armed_called_off_and_armed_again() {
     let mut agent = agent();
     agent.receive(order(2, Task::Prepare(assignment("{}"))), BEGIN);
     assert!(matches!(commands(&mut agent)[..], [Command::Prepare(_)]));
-    // Not before it is ready.
+    // A start before it is ready is ignored.
     agent.receive(
         order(
             3,
@@ -243,7 +243,7 @@ fn a_start_is_armed_called_off_and_armed_again() {
     assert_eq!(commands(&mut agent), [Command::CallOff]);
     agent.tick(BEGIN + 2 * SECOND);
     assert_eq!(agent.stage(), Stage::Ready);
-    // One that has passed is not kept, and not confirmed.
+    // A start in the past is neither kept nor confirmed.
     agent.receive(
         order(
             6,
@@ -271,7 +271,7 @@ fn a_start_is_armed_called_off_and_armed_again() {
     );
     agent.tick(BEGIN + 3 * SECOND);
     assert_eq!(agent.stage(), Stage::Running);
-    // It cannot be called off any more; the coordinator hears that it runs.
+    // It cannot be called off any more; the pulse shows the coordinator that it is running.
     agent.receive(order(8, Task::Hold), BEGIN + 3 * SECOND);
     let told = pulses(&mut agent).pop().unwrap();
     assert_eq!((told.stage, told.attempt), (Stage::Running, 4));
@@ -292,7 +292,7 @@ fn records_are_offered_until_the_bus_has_them() {
     let Body::Record(record) = read.body else {
         panic!("no record");
     };
-    // Instants are those since the start, which is the same everywhere.
+    // Times are relative to the common start.
     assert_eq!(
         (record.seq, record.interval.start, record.interval.end),
         (1, SECOND, 2 * SECOND)
@@ -327,7 +327,6 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
         panic!("not told to stop");
     };
     assert_eq!(why, "nothing was heard of the coordinator for 10 s");
-    // Once.
     agent.tick(BEGIN + 12 * SECOND);
     assert_eq!(commands(&mut agent), []);
     agent.ended(End::Stopped, BEGIN + 12 * SECOND);
@@ -354,7 +353,7 @@ fn one_that_was_let_go_ends_soon_unless_orders_come() {
     let start = BEGIN + SECOND;
     let mut waiting = agent();
     waiting.launcher_gone();
-    // The bus still works: standard input was closed, and that was all.
+    // The bus still works: only standard input was closed.
     for second in 1..=20 {
         let now = BEGIN + second * SECOND;
         waiting.receive(order(1, Task::Wait), now);
@@ -375,7 +374,7 @@ fn one_that_was_let_go_ends_soon_unless_orders_come() {
     let why = "nothing was heard of the coordinator for 4 s".to_owned();
     assert_eq!(commands(&mut agent), [Command::Stop { why }]);
     agent.ended(End::Stopped, BEGIN + 4 * SECOND);
-    // Nobody is there to take what it has.
+    // Nobody can receive its records.
     agent.tick(BEGIN + 5 * SECOND);
     let exit = Exit::Orphaned { unconfirmed: 2 };
     assert_eq!(commands(&mut agent), [Command::Exit(exit)]);
@@ -393,7 +392,7 @@ fn a_pause_of_its_own_is_no_silence_of_the_coordinator() {
     assert!(matches!(commands(&mut agent)[..], [Command::Stop { .. }]));
 }
 
-/// Lets time pass as the agent is woken.
+/// Advances time as the agent would be woken.
 fn each_second(agent: &mut Agent, seconds: std::ops::RangeInclusive<u64>) {
     for second in seconds {
         agent.tick(BEGIN + second * SECOND);
@@ -407,7 +406,7 @@ fn as_many_records_as_it_may_keep_end_its_load() {
     let mut stopped = Vec::new();
     for index in 0..QUEUE_RECORDS_MAX as u64 {
         let now = start + (index + 1) * SECOND;
-        // The coordinator is there, and the bus takes nothing.
+        // The coordinator is there, but the bus accepts nothing.
         agent.receive(order(3, Task::Run), now);
         agent.interval(&interval(index, start), now).unwrap();
         stopped.extend(commands(&mut agent));
@@ -440,7 +439,7 @@ fn it_stops_when_it_is_told_to_and_leaves_when_all_is_known() {
     assert_eq!(agent.stage(), Stage::Ended);
     agent.receive(order(5, Task::Leave), start + SECOND);
     let actions: Vec<Action> = std::iter::from_fn(|| agent.next_action()).collect();
-    // The last word first: that it heard.
+    // The last message confirms the order.
     let last = &actions[actions.len() - 2..];
     assert!(
         matches!(&last[0], Action::Send(Message { body: Body::Pulse(p), .. }) if p.serial == 5)

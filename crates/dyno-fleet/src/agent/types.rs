@@ -1,4 +1,4 @@
-//! What an agent is, and what it wants done.
+//! The configuration of an agent, and its actions.
 
 use dyno_core::clock::Nanos;
 use sha2::{Digest as _, Sha256};
@@ -9,79 +9,77 @@ use super::Kept;
 use crate::message::{Assignment, Hello, Message};
 use crate::names::{AgentName, RunId};
 
-/// What an agent is.
+/// The configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     /// The run.
     pub run: RunId,
     /// Its name.
     pub name: AgentName,
-    /// Drawn at random: tells this process from another one of the same name.
+    /// A random number that distinguishes this process from others with the same name.
     pub instance: u64,
-    /// What it says of itself.
+    /// Its hello message.
     pub hello: Hello,
-    /// It waits so long for the first word of a coordinator.
+    /// How long it waits for the coordinator's first message.
     pub join_ns: Nanos,
-    /// Once its load has ended, it tries for so long to have all of its records kept by a bus that
-    /// is away.
+    /// After its load has ended, how long it waits for an unreachable bus to store its records.
     pub linger_ns: Nanos,
 }
 
-/// What an agent wants done.
+/// An action that the agent requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// A message that may be lost.
+    /// Send a message that may be lost.
     Send(Message),
-    /// A message that the bus is to keep, and to confirm by [`Agent::confirmed`].
+    /// Send a message that the bus stores and confirms through [`Agent::confirmed`].
     Keep(Kept),
-    /// A command to the load, or to the process.
+    /// Give a command to the load or the process.
     Do(Command),
 }
 
-/// What the load is to do.
+/// A command to the load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Find out how much of this part of the plan could be done at most; answer with
-    /// [`Agent::calibrated`].
+    /// Measure the maximum throughput of this part of the plan; answer with [`Agent::calibrated`].
     Calibrate(Assignment),
     /// Prepare this part of the plan; answer with [`Agent::prepared`] or [`Agent::failed`].
     Prepare(Assignment),
-    /// Begin at this instant; answer with [`Agent::began`].
+    /// Begin at this time; answer with [`Agent::began`].
     Start {
-        /// The instant.
+        /// The time.
         at: Nanos,
     },
-    /// Forget the start, stay prepared.
+    /// Cancel the start, stay prepared.
     CallOff,
     /// End the load; answer with [`Agent::ended`].
     Stop {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The agent has nothing to do any more. A load that still runs ends at once.
+    /// The agent is done. A load that is still running ends at once.
     Exit(Exit),
 }
 
 /// How an agent's part in a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The coordinator has all that there is.
+    /// The coordinator has all records.
     Done,
-    /// The coordinator did not want it.
+    /// The coordinator refused it.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Nothing is heard of the coordinator.
+    /// It lost contact with the coordinator.
     Orphaned {
-        /// How many messages with records the bus has not confirmed.
+        /// Number of record messages that the bus has not confirmed.
         unconfirmed: usize,
     },
     /// No coordinator answered.
     NotJoined,
 }
 
-/// SHA-256 of a text, hexadecimal.
+/// The SHA-256 of a text, hexadecimal.
 pub(crate) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

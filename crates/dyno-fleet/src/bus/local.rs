@@ -1,4 +1,4 @@
-//! A bus within one process: channels.
+//! A bus within one process, over channels.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,18 +11,18 @@ use super::{Bus, BusError, Incoming, WAITING_MAX};
 use crate::agent::Kept;
 use crate::names::{AgentName, Subject};
 
-/// One end of it.
+/// One end of the bus.
 #[derive(Debug)]
 pub struct LocalBus {
-    /// The agents', at the coordinator's end.
+    /// Channels to the agents, at the coordinator's end.
     down: BTreeMap<AgentName, SyncSender<Incoming>>,
-    /// The coordinator's, at an agent's end.
+    /// The channel to the coordinator, at an agent's end.
     up: Option<SyncSender<Incoming>>,
     incoming: Receiver<Incoming>,
     confirmed: VecDeque<String>,
 }
 
-/// The coordinator's end, and one for each agent, in their order.
+/// The coordinator's end, and the agents' ends in order.
 pub fn ends(agents: &[AgentName]) -> (LocalBus, Vec<LocalBus>) {
     let (up, incoming) = sync_channel(WAITING_MAX);
     let mut coordinator = LocalBus {
@@ -46,7 +46,7 @@ pub fn ends(agents: &[AgentName]) -> (LocalBus, Vec<LocalBus>) {
 }
 
 impl LocalBus {
-    /// Whether the other end took it.
+    /// Passes a message; returns whether the other end took it.
     fn pass(&self, subject: &Subject, bytes: &[u8]) -> bool {
         let other = match subject.channel.is_upward() {
             true => self.up.as_ref(),
@@ -62,7 +62,7 @@ impl LocalBus {
 
 impl Bus for LocalBus {
     fn send(&mut self, subject: &Subject, bytes: &[u8]) -> Result<(), BusError> {
-        // Whoever has ended hears nothing any more.
+        // The other end may have ended.
         self.pass(subject, bytes);
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Bus for LocalBus {
             Ok(incoming) => Ok(Some(incoming)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                // All others have ended. Silence tells, not an error.
+                // All other ends are gone. Report silence instead of an error.
                 std::thread::sleep(left);
                 Ok(None)
             }

@@ -1,8 +1,8 @@
-//! A bus over a NATS server with JetStream, 2.9 or newer. The client runs on one thread of its own
-//! and is reached by bounded channels.
+//! A bus over a NATS server with JetStream, 2.9 or newer. The client runs on a dedicated thread and
+//! is reached over bounded channels.
 //!
-//! What agents measure goes into a stream, by numbered messages, of which the server keeps one
-//! each until it was read. Everything else is told again anyway, and is not kept.
+//! Records of agents go into a stream as numbered messages; the server stores each number once
+//! until it is read. All other messages are repeated anyway and are not stored.
 
 mod calls;
 
@@ -33,48 +33,46 @@ use crate::server::{COORDINATOR, inbox};
 pub use calls::await_call;
 use calls::{call, subject_of};
 
-/// So long may it take to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Between tries to connect again.
+/// Pause between attempts to reconnect: for the first five, and for later ones.
 const RECONNECT: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
-/// The server is asked so often whether it is there.
+/// Interval between pings to the server.
 const PING: Duration = Duration::from_secs(2);
-/// So long is a confirmation waited for; then the message is sent again.
+/// Timeout for a confirmation; the message is then sent again.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(2);
-/// So long after an error records are asked for again.
+/// After an error, records are requested again after this time.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The stream that did not say anything for so long is asked for again.
+/// The stream's consumer is requested again after this much silence.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const EXPIRES: Duration = Duration::from_secs(5);
-/// What the stream of a run may hold that was not read, and how long it passes over what it had.
+/// Limits of a run's stream: unread bytes, age, and the window for detecting duplicates.
 const STREAM_BYTES_MAX: i64 = 512 << 20;
 const STREAM_AGE: Duration = Duration::from_secs(24 * 3600);
 const DUPLICATES: Duration = Duration::from_secs(120);
-/// So many complaints of the server are kept.
 const COMPLAINTS_MAX: usize = 64;
 
-/// Whose end it is.
+/// Which end of the bus this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Reads what all agents say.
+    /// Reads the messages of all agents.
     Coordinator,
-    /// Reads what it is told.
+    /// Reads the messages to this agent.
     Agent(AgentName),
 }
 
-/// Where the bus is, and who one is there.
+/// The address of the bus, and the credentials.
 #[derive(Clone, Debug)]
 pub struct NatsConfig {
     /// Host and port.
     pub address: String,
-    /// The seed of one's key.
+    /// The seed of our key.
     pub key: Secret,
     /// The run.
     pub run: RunId,
-    /// Whose end it is.
+    /// Which end this is.
     pub role: Role,
-    /// The file of the authority that signed the server's certificate; without it there is no TLS,
-    /// which is for the loopback interface only.
+    /// The certificate file of the authority that signed the server's certificate. Without it there
+    /// is no TLS, which is allowed only on the loopback interface.
     pub authority: Option<PathBuf>,
 }
 
@@ -94,11 +92,11 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// Connects, and makes the run's stream if it is the coordinator's end.
+    /// Connects; the coordinator's end also creates the run's stream.
     ///
     /// # Errors
-    /// The server cannot be reached, does not know the key, or has no JetStream; or it is not on
-    /// this host and there is no TLS.
+    /// The server cannot be reached, does not know the key, or has no JetStream; or it is on
+    /// another host and there is no TLS.
     pub fn connect(config: NatsConfig) -> Result<Self, BusError> {
         check_transport(&config)?;
         let (outgoing, orders) = mpsc::channel(WAITING_MAX);
@@ -125,13 +123,13 @@ impl NatsBus {
         })
     }
 
-    /// Calls agents that wait on the bus for a run to take part in, until `wanted` is false.
+    /// Calls agents that wait on the bus for a run, until `wanted` is false.
     pub fn call(&self, agents: &[AgentName], wanted: &Arc<AtomicBool>) -> Result<(), BusError> {
         let subjects = agents.iter().map(subject_of).collect();
         self.pass(Outgoing::Call(subjects, Arc::clone(wanted)))
     }
 
-    /// What the server did not like, in its own words.
+    /// Errors reported by the server, in its own words.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints
             .lock()
@@ -139,7 +137,7 @@ impl NatsBus {
             .clone()
     }
 
-    /// What there is no room for is lost, as it may be: whatever matters is sent again.
+    /// If the channel is full, the message is lost: important messages are sent again.
     fn pass(&self, outgoing: Outgoing) -> Result<(), BusError> {
         let ended = || BusError::Ended("the thread of the NATS client".to_owned());
         match self.outgoing.as_ref().ok_or_else(ended)?.try_send(outgoing) {
@@ -172,7 +170,7 @@ impl Bus for NatsBus {
 
 impl Drop for NatsBus {
     fn drop(&mut self) {
-        // The thread ends once it has sent what is on its way.
+        // The thread sends pending messages and then ends.
         self.outgoing = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -180,7 +178,7 @@ impl Drop for NatsBus {
     }
 }
 
-/// Keys sign, but do not hide what is said: beyond this host that is TLS's part.
+/// Keys only sign; encryption to other hosts requires TLS.
 fn check_transport(config: &NatsConfig) -> Result<(), BusError> {
     if config.authority.is_some() {
         return Ok(());
@@ -200,7 +198,6 @@ fn check_transport(config: &NatsConfig) -> Result<(), BusError> {
     }
 }
 
-/// What lives on the thread.
 struct Worker {
     config: NatsConfig,
     forward: SyncSender<Incoming>,
@@ -214,7 +211,7 @@ impl Worker {
             .build();
         match runtime {
             Ok(runtime) => runtime.block_on(self.work(orders, ready)),
-            // Whoever waits for it is told; one that has gone needs no word.
+            // The receiver may be gone.
             Err(error) => drop(ready.send(Err(BusError::Ended(error.to_string())))),
         }
     }
@@ -234,13 +231,13 @@ impl Worker {
         let _ = ready.send(Ok(()));
         let context = jetstream::new(client.clone());
         while let Some(outgoing) = orders.recv().await {
-            // While it is away the client would keep what is sent until its buffers are full.
+            // While disconnected, the client would buffer messages until its buffers are full.
             if client.connection_state() != State::Connected {
                 continue;
             }
             match outgoing {
                 Outgoing::Send(subject, bytes) => {
-                    // What fails is lost, as it may be.
+                    // A failed send loses the message, which is allowed.
                     let _ = client.publish(subject, bytes.into()).await;
                 }
                 Outgoing::Keep(kept) => {
@@ -255,13 +252,13 @@ impl Worker {
         }
         let _ = timeout(CONFIRM_LIMIT, client.flush()).await;
         if self.config.role == Role::Coordinator {
-            // The run is over: what is kept of it would be in the way of others.
+            // The run is over: delete its stream to free the space for others.
             let stream = format!("DYNO_{}", self.config.run);
             let _ = timeout(CONFIRM_LIMIT, context.delete_stream(stream)).await;
         }
     }
 
-    /// Connects, and has what is to be read forwarded.
+    /// Connects and starts forwarding messages.
     async fn begin(&self) -> Result<Client, BusError> {
         let connecting = self.options().connect(self.config.address.clone());
         let client = match timeout(CONNECT_LIMIT, connecting).await {
@@ -292,7 +289,7 @@ impl Worker {
             let consumer = self.consumer(&client).await?;
             tokio::spawn(read_records(consumer, self.forward.clone()));
         }
-        // What was asked for is there before anybody is told to write.
+        // Make sure that the subscriptions are active before anyone is asked to write.
         let _ = timeout(CONNECT_LIMIT, client.flush()).await;
         Ok(client)
     }
@@ -320,7 +317,7 @@ impl Worker {
         }
     }
 
-    /// The run's stream, read by one reader who starts where the last one ended.
+    /// The run's stream with a single consumer, which continues where the last one ended.
     async fn consumer(&self, client: &Client) -> Result<Consumer, BusError> {
         let run = &self.config.run;
         let kept = Channel::ALL.into_iter().filter(|channel| channel.is_kept());
@@ -330,14 +327,14 @@ impl Worker {
                 name: format!("DYNO_{run}"),
                 subjects: subjects.collect(),
                 storage: StorageType::File,
-                // A run may last for days: what was read is not kept.
+                // A run may last for days: delete messages once they are read.
                 retention: RetentionPolicy::WorkQueue,
                 discard: DiscardPolicy::New,
                 max_age: STREAM_AGE,
                 max_bytes: STREAM_BYTES_MAX,
                 duplicate_window: DUPLICATES,
-                // The bus acknowledges a record where its sender says, with rights of its own: an
-                // agent could have it ask for this.
+                // The bus acknowledges a record to any reply subject, with its own rights: an agent
+                // could misuse that to purge the stream.
                 deny_purge: true,
                 deny_delete: true,
                 ..stream::Config::default()
@@ -350,7 +347,7 @@ impl Worker {
                 pull::Config {
                     durable_name: Some("coordinator".to_owned()),
                     ack_policy: AckPolicy::Explicit,
-                    // What a reader that stood still has not taken comes again soon.
+                    // Redeliver soon what a stalled reader has not acknowledged.
                     ack_wait: CONFIRM_LIMIT,
                     ..pull::Config::default()
                 },
@@ -387,7 +384,7 @@ impl Worker {
     }
 }
 
-/// Why there is no stream, with what to try.
+/// Explains why there is no stream, with advice.
 fn no_stream(error: &impl ToString) -> String {
     let why = error.to_string();
     let hint = if why.contains("timed out") {
@@ -402,10 +399,10 @@ fn no_stream(error: &impl ToString) -> String {
 
 type Consumer = jetstream::consumer::Consumer<pull::Config>;
 
-/// Takes what the client says of its connection.
+/// Handles an event of the client's connection.
 fn tell(event: Event, forward: &SyncSender<Incoming>, complaints: &Mutex<Vec<String>>) {
     match event {
-        // A reader that does not keep up has other troubles.
+        // If the reader does not keep up, the event is lost.
         Event::Connected => drop(forward.try_send(Incoming::Up)),
         Event::Disconnected => drop(forward.try_send(Incoming::Down)),
         Event::ServerError(error) => {
@@ -418,7 +415,7 @@ fn tell(event: Event, forward: &SyncSender<Incoming>, complaints: &Mutex<Vec<Str
     }
 }
 
-/// Passes a message on; whether there was room for it.
+/// Passes a message on; returns whether there was room for it.
 fn pass(forward: &SyncSender<Incoming>, subject: &str, bytes: &[u8]) -> bool {
     let Some(subject) = Subject::parse(subject) else {
         return true;
@@ -428,7 +425,7 @@ fn pass(forward: &SyncSender<Incoming>, subject: &str, bytes: &[u8]) -> bool {
     !matches!(passed, Err(TrySendError::Full(_)))
 }
 
-/// Has the stream keep a message, and tells when it does.
+/// Has the stream store a message, and forwards the confirmation.
 async fn keep(context: Context, kept: Kept, forward: SyncSender<Incoming>) {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Msg-Id", &*kept.id);
@@ -442,12 +439,12 @@ async fn keep(context: Context, kept: Kept, forward: SyncSender<Incoming>) {
     };
     if let Ok(Ok(_)) = timeout(CONFIRM_LIMIT, confirmation).await {
         let id = kept.id.to_string();
-        // One that finds no room is sent again, and confirmed again.
+        // If there is no room, the message is sent and confirmed again.
         let _ = forward.try_send(Incoming::Confirmed { id });
     }
 }
 
-/// Forwards records, each until it was taken, however often the server goes away.
+/// Forwards records, each until it is taken, across any number of disconnections.
 async fn read_records(consumer: Consumer, forward: SyncSender<Incoming>) {
     loop {
         let messages = consumer
@@ -467,7 +464,7 @@ async fn read_records(consumer: Consumer, forward: SyncSender<Incoming>) {
             while !pass(&forward, &message.subject, &message.payload) {
                 sleep(AGAIN).await;
             }
-            // A confirmation that is lost brings the message once more, which does no harm.
+            // A lost acknowledgement only repeats the message.
             let _ = message.ack().await;
         }
         sleep(AGAIN).await;

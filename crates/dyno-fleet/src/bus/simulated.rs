@@ -1,5 +1,5 @@
-//! A bus in virtual time that loses, delays, repeats and reorders messages, and goes away, all from
-//! a seed. What it keeps it keeps: it is delivered at least once, sooner or later.
+//! A bus in virtual time that loses, delays, repeats and reorders messages, and disconnects, all
+//! from a seed. Stored messages are eventually delivered at least once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,33 +12,33 @@ use super::{Bus, BusError, Incoming};
 use crate::agent::Kept;
 use crate::names::{AgentName, Subject};
 
-/// What was kept, and got lost on its way to its reader, is delivered again after so long.
+/// A stored message that was lost on its way is redelivered after this time.
 const REDELIVERED_NS: Nanos = 1_000_000_000;
 
-/// What is wrong with the bus.
+/// The faults of the bus.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// The share of messages that are lost.
     pub loss: f64,
-    /// The share of messages that come twice.
+    /// The share of messages that arrive twice.
     pub twice: f64,
-    /// How long messages take: at least, and at most; each another time, so that they come in
-    /// another order.
+    /// Minimum and maximum delay of messages; it varies, so messages are reordered.
     pub delay_ns: (Nanos, Nanos),
-    /// From when to when the bus is away, in order.
+    /// Periods when the bus is down: from and to, in order.
     pub away: Vec<(Nanos, Nanos)>,
-    /// Which end, 0 for the coordinator's and agents' from 1, is cut off from when to when.
+    /// Periods when an end is cut off, 0 for the coordinator's and agents' from 1: end, from and
+    /// to.
     pub cut: Vec<(usize, Nanos, Nanos)>,
 }
 
-/// The bus itself.
+/// The shared state of the bus.
 #[derive(Debug)]
 pub struct World {
     now: Nanos,
     faults: Faults,
     stream: Stream,
     names: BTreeMap<AgentName, usize>,
-    /// What is under way: when it comes, in which order it was sent, and to whom.
+    /// Messages in flight, by arrival time and order of sending, with the receiver.
     under_way: BTreeMap<(Nanos, u64), (usize, Incoming)>,
     arrived: Vec<VecDeque<Incoming>>,
     kept: BTreeSet<String>,
@@ -46,14 +46,14 @@ pub struct World {
     traffic: Traffic,
 }
 
-/// What went over the bus.
+/// Traffic over the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Messages to the coordinator.
     pub messages_up: u64,
     /// Their bytes.
     pub bytes_up: u64,
-    /// Of these: what the bus kept.
+    /// Bytes of stored messages among them.
     pub bytes_kept: u64,
     /// Messages to agents.
     pub messages_down: u64,
@@ -61,14 +61,14 @@ pub struct Traffic {
     pub bytes_down: u64,
 }
 
-/// One end of it. [`Bus::receive`] does not wait: time is the world's.
+/// One end of the bus. [`Bus::receive`] does not wait: the simulation advances time.
 #[derive(Debug)]
 pub struct SimulatedBus {
     world: Rc<RefCell<World>>,
     end: usize,
 }
 
-/// The bus, the coordinator's end, and one for each agent, in their order.
+/// The bus, the coordinator's end, and the agents' ends in order.
 pub fn ends(
     agents: &[AgentName],
     faults: Faults,
@@ -95,12 +95,12 @@ pub fn ends(
 }
 
 impl World {
-    /// When the next message comes to an end; `None` when none is under way.
+    /// The time of the next arrival; `None` without messages in flight.
     pub fn next_at(&self) -> Option<Nanos> {
         self.under_way.keys().next().map(|(at, _)| *at)
     }
 
-    /// Time has come so far. The ends that something came to.
+    /// Advances time; returns the ends that received something.
     pub fn advance(&mut self, now: Nanos) -> BTreeSet<usize> {
         self.now = self.now.max(now);
         let mut ends = BTreeSet::new();
@@ -117,7 +117,7 @@ impl World {
         ends
     }
 
-    /// What went over it so far.
+    /// Traffic so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -126,7 +126,7 @@ impl World {
         self.back_at(end, at) > at
     }
 
-    /// When the bus is there again for this end; `at` itself where it is.
+    /// When the bus is available again for this end; `at` if it is available.
     fn back_at(&self, end: usize, at: Nanos) -> Nanos {
         let cut = self.faults.cut.iter().filter(|(whose, ..)| *whose == end);
         let cut = cut.map(|(_, from, to)| (*from, *to));

@@ -1,4 +1,4 @@
-//! Files that somebody changed.
+//! Files that were edited.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What collecting says of the whole file of one of one agent, once its lines were changed: the
-/// head, intervals 0 to 4, the outcome, the end.
+/// The error for an edited file of a run's only agent. Its lines: the head, intervals 0 to 4, the
+/// outcome, the end.
 fn said(change: impl FnOnce(&mut Vec<String>)) -> String {
     let folder = TempDir::new().unwrap();
     let path = written(&folder, 1, 1, 5, end()).path().to_owned();
@@ -62,7 +62,7 @@ fn lines_out_of_their_order_are_named() {
 
 #[test]
 fn instants_that_are_not_where_numbers_say_are_named() {
-    // The two lines swapped, and numbered anew.
+    // The two lines swapped, with their numbers adjusted.
     let swapped = said(|all| {
         all.swap(2, 3);
         for (line, from, to) in [(2, 2, 1), (3, 1, 2)] {
@@ -127,7 +127,7 @@ fn lines_of_another_process_or_agent_are_named() {
     assert!(agent.contains("gen2"), "{agent}");
 }
 
-/// Two files of a run of two, of which the second has another head.
+/// Two files of a run with two agents; the second has an edited head.
 fn pair(folder: &TempDir, change: impl FnOnce(&mut FileHead)) -> Vec<Result<AgentFile, FileError>> {
     let first = written(folder, 1, 2, 3, end());
     let second = written(folder, 2, 2, 3, end()).path().to_owned();
@@ -227,7 +227,7 @@ fn what_a_lost_agent_did_later_is_counted_apart() {
     assert!(report.agents[1].lost && report.agents[1].outcome.is_none());
     let later: Vec<u64> = told.iter().map(|one| one.counters.events).collect();
     assert_eq!(later, [600, 600, 600, 300, 300]);
-    // A file of a run that nothing was lost of is as before.
+    // Without `was_lost`, a missing file fails the run.
     let (report, _) = merged(vec![
         AgentFile::open(&folder.path().join("r1.gen1.dyno-agent")).unwrap(),
     ]);

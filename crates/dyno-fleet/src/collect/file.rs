@@ -1,5 +1,5 @@
-//! An agent's own file of a run: what it is, and then each message with records that it had for
-//! the bus, a line each.
+//! An agent's own file of a run: a head, then one line for each message with records that it sent
+//! to the bus.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -14,39 +14,39 @@ use crate::agent::Kept;
 use crate::message::{Assignment, Hello, MESSAGE_BYTES_MAX, Message, PROTOCOL};
 use crate::names::{AgentName, Channel, RunId, Subject};
 
-/// How the names of such files end.
+/// The file name extension.
 pub const EXTENSION: &str = "dyno-agent";
-/// A file grows no further: as much as a bus keeps.
+/// Maximum size of a file: the same as of a bus's store.
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
-/// The longest line: a message after the name of its channel, or an assignment as JSON.
+/// Maximum length of a line: a channel name and a message, or an assignment as JSON.
 const LINE_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
-/// How the first line begins.
+/// The beginning of the first line.
 const FIRST: &str = "dyno-agent";
 
-/// Why an agent's file is of no use.
+/// Why an agent's file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system says so.
+    /// An I/O error.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// The action that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// The contents are wrong.
     #[error("{}: {why}", path.display())]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         why: String,
     },
 }
 
-/// What an agent's file begins with.
+/// The head of an agent's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileHead {
@@ -56,9 +56,9 @@ pub struct FileHead {
     pub run: RunId,
     /// The agent.
     pub agent: AgentName,
-    /// What it said of itself.
+    /// Its hello message.
     pub hello: Hello,
-    /// Civil time when it got its part, in nanoseconds since 1970.
+    /// The civil time when it received its part, in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Its part of the run.
     pub assignment: Assignment,
@@ -70,15 +70,15 @@ pub struct FileWriter {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// The messages that are in it: those that are told again are passed over.
+    /// The messages in the file: repeated ones are skipped.
     ids: BTreeSet<Arc<str>>,
 }
 
 impl FileWriter {
-    /// Begins one in a folder that is made where it is not there; only this user reads both.
+    /// Creates a file, and its folder if needed; only this user can read both.
     ///
     /// # Errors
-    /// They cannot be made.
+    /// They cannot be created.
     pub fn begin(folder: &Path, head: &FileHead) -> Result<Self, FileError> {
         let failed = |what, path: &Path, source| FileError::Io {
             what,
@@ -93,7 +93,8 @@ impl FileWriter {
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path);
         let file = file.map_err(|error| failed("cannot write", &path, error))?;
-        // Who reads it knows that more will come. Not every file system can tell.
+        // The lock shows readers that the file is still being written. Not all file systems support
+        // it.
         let _ = file.try_lock();
         let mut this = Self {
             path,
@@ -107,14 +108,14 @@ impl FileWriter {
         Ok(this)
     }
 
-    /// Writes a message, if it is not there.
+    /// Writes a message unless it is already in the file.
     ///
     /// # Errors
     /// It cannot be written, or the file is full.
     pub fn keep(&mut self, kept: &Kept) -> Result<(), FileError> {
         match self.ids.insert(Arc::clone(&kept.id)) {
             true => {
-                // What is deflated may have the end of a line in it.
+                // Deflated data may contain line breaks.
                 let json = Message::plain(&kept.subject, &kept.bytes);
                 let json = json.map_err(|error| FileError::Wrong {
                     path: self.path.clone(),
@@ -126,12 +127,12 @@ impl FileWriter {
         }
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// One write, so that a process that is killed leaves whole lines.
+    /// Writes a line at once, so that a killed process leaves only whole lines.
     fn line(&mut self, name: &str, json: &[u8]) -> Result<(), FileError> {
         let mut line = Vec::with_capacity(name.len() + json.len() + 2);
         line.extend_from_slice(name.as_bytes());
@@ -153,7 +154,7 @@ impl FileWriter {
     }
 }
 
-/// What an agent's file of a run is called.
+/// The file name for an agent and a run.
 pub fn file_name(run: &RunId, agent: &AgentName) -> String {
     format!("{run}.{agent}.{EXTENSION}")
 }
@@ -167,10 +168,10 @@ pub struct AgentFile {
 }
 
 impl AgentFile {
-    /// Opens one.
+    /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is none.
+    /// It cannot be read, or is not an agent's file.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let opened = File::open(path);
         let file = opened.map_err(|source| FileError::Io {
@@ -208,20 +209,20 @@ impl AgentFile {
         })
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it begins with.
+    /// The head.
     pub fn head(&self) -> &FileHead {
         &self.head
     }
 
-    /// The next message; `None` at the end, and where the last line is cut off.
+    /// The next message; `None` at the end, or if the last line is cut off.
     ///
     /// # Errors
-    /// It cannot be read, or makes no sense.
+    /// It cannot be read, or is malformed.
     pub fn next_message(&mut self) -> Result<Option<Message>, FileError> {
         let Some(line) = line(&mut self.lines, &self.path)? else {
             return Ok(None);
@@ -247,7 +248,7 @@ impl AgentFile {
     }
 }
 
-/// The next whole line without its end.
+/// The next complete line, without its line break.
 fn line(lines: &mut BufReader<File>, path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let mut line = Vec::new();
     let mut bounded = lines.take(LINE_BYTES_MAX as u64);

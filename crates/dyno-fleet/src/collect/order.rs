@@ -1,33 +1,33 @@
-//! Whether the lines of an agent's file stand as an agent writes them: one process, one interval
-//! after the other, each where its number says, and the totals last.
+//! Checks that the lines of an agent's file are in the order in which an agent writes them: one
+//! process, consecutive intervals, each at the time given by its number, and the totals last.
 
 use dyno_core::clock::Nanos;
 
 use crate::merge::Axis;
 use crate::message::{Body, Message, Record};
 
-/// The intervals of a load are cut at instants of one clock: they are apart by no more than this.
+/// Tolerance between consecutive intervals, which are cut at times of one clock.
 const TOLERANCE_NS: Nanos = 1_000_000;
-/// An agent that stood still at the start begins late, which its run doubts; later than this it is
-/// lost to its run.
+/// An agent that was suspended at the start begins late, which its run doubts; after this time it
+/// is lost to its run.
 const LATE_NS_MAX: Nanos = 10_000_000_000;
 
-/// What stood in a file until now.
+/// The state of a file read so far.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     instance: Option<u64>,
     attempt: Option<u32>,
-    /// The number of the interval that comes next, or of which more parts come.
+    /// The number of the next interval, or of the one with missing parts.
     seq: u64,
-    /// How many parts of it have come.
+    /// Number of its parts so far.
     parts: u32,
     last: Option<Span>,
-    /// How far the first interval is from where its number says.
+    /// The offset of the first interval from the time given by its number.
     offset_ns: i128,
-    /// What the civil clock was ahead of the instants by, in nanoseconds; 0 for unknown.
+    /// The offset of the civil clock from the interval times, in nanoseconds; 0 for unknown.
     civil_ns: Option<i128>,
     ended: bool,
-    /// Parts of the totals that have come.
+    /// Number of parts of the totals so far.
     totals: u32,
 }
 
@@ -39,10 +39,10 @@ struct Span {
 }
 
 impl Order {
-    /// Takes the next message of a file.
+    /// Checks the next message of a file.
     ///
     /// # Errors
-    /// No agent would have written it there.
+    /// No agent would have written it at this position.
     pub(super) fn take(&mut self, message: &Message, axis: Axis) -> Result<(), String> {
         let instance = *self.instance.get_or_insert(message.instance);
         if message.instance != instance {
@@ -109,7 +109,7 @@ impl Order {
         Ok(())
     }
 
-    /// Whether an interval is where its number says.
+    /// Whether an interval is at the time given by its number.
     fn placed(&mut self, record: &Record, axis: Axis) -> Result<(), String> {
         let interval = &record.interval;
         let (seq, start, end) = (record.seq, interval.start, interval.end);
@@ -130,7 +130,7 @@ impl Order {
             None if off < -tolerance || off > latest => return Err(wrong()),
             None => self.offset_ns = off,
             Some(last) => {
-                // What comes after the deadline begins there, as the one before was cut.
+                // An interval after the deadline starts there, because the one before was cut.
                 let whole = i128::from(last.end) + tolerance >= planned + self.offset_ns;
                 let is_next = start == last.end && !whole;
                 if !is_next && (off - self.offset_ns).abs() > tolerance {

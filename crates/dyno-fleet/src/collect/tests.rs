@@ -41,8 +41,8 @@ pub(super) fn head(number: u32, of: u32) -> FileHead {
     }
 }
 
-/// What an agent with this part keeps of a run of so many intervals: the real one, to which orders
-/// are given by hand.
+/// The messages that a real agent with this part stores in a run of this many intervals; the test
+/// gives the orders.
 pub(super) fn written(
     folder: &TempDir,
     number: u32,
@@ -93,7 +93,7 @@ pub(super) fn written(
     while let Some(action) = agent.next_action() {
         if let Action::Keep(kept) = action {
             writer.keep(&kept).unwrap();
-            // A message that is told again is passed over.
+            // A repeated message is skipped.
             writer.keep(&kept).unwrap();
             agent.confirmed(&kept.id, later);
         }

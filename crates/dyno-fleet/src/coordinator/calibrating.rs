@@ -1,4 +1,4 @@
-//! What agents can offer at most, and who has what of the run.
+//! Calibration of the agents, and the division of the run.
 
 use dyno_core::clock::Nanos;
 
@@ -8,7 +8,6 @@ use crate::finding::Kind;
 use crate::message::{Assignment, Task};
 
 impl Coordinator {
-    /// Has all agents find out what they can offer at most.
     pub(super) fn calibrate_all(&mut self, now: Nanos) {
         for index in 0..self.members.len() {
             let assignment = self.assignment(index);
@@ -17,7 +16,7 @@ impl Coordinator {
         self.enter(Phase::Calibrate, now);
     }
 
-    /// Goes on once all have told.
+    /// Continues once all have reported their ceiling.
     pub(super) fn calibrate(&mut self, now: Nanos) {
         let waiting = self.names_of(|member| member.pulse.ceiling.is_none());
         if !waiting.is_empty() {
@@ -56,7 +55,6 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Gives each agent its part.
     pub(super) fn prepare_all(&mut self, now: Nanos) {
         let division = self.config.division.clone();
         let event = Event::Divided(division);

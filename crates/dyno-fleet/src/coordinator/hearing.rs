@@ -1,4 +1,4 @@
-//! What agents say.
+//! Handles the messages of agents.
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
@@ -13,16 +13,16 @@ use crate::message::{
 };
 use crate::names::Subject;
 
-/// So many processes of wrong names are told of.
+/// Maximum number of refused processes that are reported.
 const REFUSED_MAX: usize = 64;
 
 impl Coordinator {
-    /// Takes what stands under a subject.
+    /// Handles a message on a subject.
     pub fn receive(&mut self, subject: &Subject, bytes: &[u8], now: Nanos) {
         if subject.run != self.config.run || !subject.channel.is_upward() || self.is_over() {
             return;
         }
-        // Whoever else it is, it has no part in this run.
+        // The sender has no part in this run.
         let Some(&member) = self.numbers.get(&subject.agent) else {
             return;
         };
@@ -32,10 +32,10 @@ impl Coordinator {
         }
     }
 
-    /// What cannot be read is told once of each agent.
+    /// Reports an unreadable message, once for each agent.
     fn strange(&mut self, member: usize, error: &MessageError, now: Nanos) {
         if let MessageError::Acknowledgement { .. } = error {
-            // Whoever it was, it is not this agent.
+            // The message is not from this agent.
             let known =
                 |finding: &Finding| finding.kind == Kind::Malformed && finding.agent.is_none();
             if !self.findings.iter().any(known) {
@@ -77,7 +77,7 @@ impl Coordinator {
             return;
         }
         if known != Some(message.instance) {
-            // A process that was refused may not know yet.
+            // A refused process may not know it yet.
             self.refuse(member, message.instance);
             return;
         }
@@ -129,7 +129,7 @@ impl Coordinator {
         }
     }
 
-    /// Sends a process away that has no part: a second one of a name, or one that was lost.
+    /// Refuses a process: a second one with the same name, or one that was lost.
     fn refuse(&mut self, member: usize, instance: u64) {
         let name = self.members[member].name.clone();
         let (kind, why) = match (self.members[member].lost, self.members[member].instance) {
@@ -146,7 +146,7 @@ impl Coordinator {
                 (Kind::AgentTwice, why)
             }
         };
-        // A run that has failed tells why: that others were still to come is no news.
+        // If the run has failed already, a process that joins late is no reason for doubt.
         let late = self.members[member].instance.is_none() && self.failed.is_some();
         let outcome = if late { Outcome::Pass } else { Outcome::Doubt };
         if self.refused.len() < REFUSED_MAX && self.refused.insert((member, instance)) {
@@ -161,7 +161,7 @@ impl Coordinator {
 
     fn pulse(&mut self, member: usize, pulse: Pulse, now: Nanos) {
         let known = &self.members[member].pulse;
-        // One that was overtaken says what was so before.
+        // Ignore a message that was overtaken by a newer one.
         if (pulse.serial, pulse.stage, pulse.made) < (known.serial, known.stage, known.made)
             && pulse.serial <= known.serial
         {
@@ -184,7 +184,7 @@ impl Coordinator {
         }
     }
 
-    /// An agent makes load alone, at a start that was called off: the word did not reach it.
+    /// An agent began at a start that was called off, because the message did not reach it.
     fn mistaken(&mut self, member: usize, attempt: u32, now: Nanos) {
         let name = &self.members[member].name;
         let evidence = format!("{name} began at start {attempt}, which had been called off");
@@ -200,7 +200,7 @@ impl Coordinator {
     fn echo(&mut self, member: usize, echo: Echo, now: Nanos) {
         let our_unix_ns = self.unix_ns(now);
         let member = &mut self.members[member];
-        // One of a burst that is over might be of long ago.
+        // An echo of an earlier burst may be old.
         if !member.burst.is_on || echo.probe.burst != member.burst.number {
             return;
         }
@@ -311,9 +311,8 @@ impl Coordinator {
     }
 }
 
-/// What is not the same of two programs.
 pub(crate) fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
-    /// So much of a digest tells two apart.
+    /// Number of digits of a digest that are shown.
     const DIGITS: usize = 8;
     let short = |text: &str| match text.is_empty() {
         true => "unknown".to_owned(),
@@ -321,7 +320,7 @@ pub(crate) fn differences(ours: &Build, theirs: &Build) -> Vec<String> {
         false => text.chars().take(DIGITS).collect(),
     };
     let script = [&ours.script_sha256, &theirs.script_sha256];
-    // An agent that has no script yet gets it with the plan.
+    // An agent without a script receives it with the plan.
     let scripts = script.iter().all(|text| !text.is_empty());
     [
         ("version", &ours.version, &theirs.version, true),

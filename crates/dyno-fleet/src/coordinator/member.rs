@@ -1,4 +1,4 @@
-//! What the coordinator knows of one agent.
+//! The coordinator's state of one agent.
 
 use std::collections::BTreeMap;
 
@@ -10,55 +10,53 @@ use crate::merge::Sums;
 use crate::message::{End, Hello, Joiner, Pulse, Record, Stage, Task};
 use crate::names::AgentName;
 
-/// The rest of a burst of questions is waited for so long.
+/// Timeout for the remaining echoes of a burst.
 const ECHO_NS: Nanos = 2_000_000_000;
 
-/// One agent.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) name: AgentName,
-    /// The process that plays it, once one has come.
+    /// Its process, once it has joined.
     pub(super) instance: Option<u64>,
     pub(super) hello: Option<Box<Hello>>,
-    /// What it is to do, since which order.
+    /// Its current order.
     pub(super) task: Task,
     pub(super) serial: u64,
-    /// Its process is known to have ended: when that was told, and how.
+    /// If its process is known to have ended: when that was reported, and how it ended.
     pub(super) gone: Option<(Nanos, String)>,
-    /// When the order is told again.
+    /// When to repeat the order.
     pub(super) order_at: Nanos,
     pub(super) heard_at: Nanos,
     pub(super) pulse: Pulse,
     pub(super) clock: Estimator,
     pub(super) relation: Option<Relation>,
-    /// How well its clock was known when it was told to begin, in nanoseconds.
+    /// The error bound of its clock when it was ordered to begin, in nanoseconds.
     pub(super) start_bound_ns: u64,
     pub(super) burst: Burst,
-    /// Its civil time minus ours in nanoseconds, and the delay of the exchange that told.
+    /// Its civil time minus ours in nanoseconds, and the delay of the exchange that measured it.
     pub(super) civil: Option<(i64, u64)>,
     pub(super) joiner: Joiner,
     pub(super) end_joiner: Joiner,
     pub(super) total: Option<Total>,
-    /// The pieces of what its load came to that are there.
+    /// The pieces of its load's outcome received so far.
     pub(super) pieces: BTreeMap<u32, String>,
     /// How long after the common start its load began by its own clock, in nanoseconds.
     pub(super) late_ns: Option<i64>,
     pub(super) lost: bool,
-    /// Its intervals that never came.
+    /// Numbers of its missing intervals.
     pub(super) holes: Vec<u64>,
-    /// Messages that make no sense.
+    /// Number of its malformed messages.
     pub(super) strange: u64,
 }
 
-/// What an agent told of all that it measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Total {
     pub(crate) end: End,
     pub(crate) intervals: u64,
-    /// How many pieces there are of what its load came to.
+    /// Number of pieces of its load's outcome.
     pub(crate) pieces: u32,
     pub(crate) sums: Sums,
-    /// Medians and 99th percentiles of service times in nanoseconds, where samples carry them.
+    /// Median and 99th percentile of service times in nanoseconds; `None` with too few samples.
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
 }
@@ -81,15 +79,15 @@ impl Total {
     }
 }
 
-/// A burst of questions to a clock.
+/// A burst of probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     pub(super) number: u32,
-    /// Questions that are still to be sent.
+    /// Number of probes still to send.
     pub(super) left: u32,
-    /// Answers that have come.
+    /// Number of echoes received.
     pub(super) echoes: u32,
-    /// When the next question is sent, or the burst ends.
+    /// When to send the next probe, or end the burst.
     pub(super) next_at: Nanos,
     pub(super) is_on: bool,
 }
@@ -122,30 +120,28 @@ impl Member {
         }
     }
 
-    /// Whether it has told its totals and what its load came to.
+    /// Whether its totals and its load's outcome have arrived.
     pub(super) fn has_told(&self) -> bool {
         let total = self.total.as_ref();
         total.is_some_and(|total| self.pieces.len() == total.pieces as usize)
     }
 
-    /// Whether there is something that it has still to tell.
+    /// Whether reports of it are still missing.
     pub(super) fn is_missed(&self) -> bool {
         !self.lost && !self.has_told()
     }
 
-    /// Whether it has followed its last order.
+    /// Whether it has followed its latest order.
     pub(super) fn confirmed(&self) -> bool {
         self.pulse.serial >= self.serial
     }
 
-    /// Whether it has made load.
     pub(super) fn has_begun(&self) -> bool {
         self.pulse.attempt > 0 && matches!(self.pulse.stage, Stage::Running | Stage::Ended)
             || self.pulse.made > 0
             || self.total.is_some()
     }
 
-    /// Whether it will begin at this try.
     pub(super) fn is_armed(&self, attempt: u32) -> bool {
         let armed = matches!(
             self.pulse.stage,
@@ -166,7 +162,7 @@ impl Member {
         }
     }
 
-    /// Whether a question is to be sent now. Ends the burst when all were, and were answered.
+    /// Whether to send a probe now. Ends the burst when all probes were sent and answered.
     pub(super) fn probe_is_due(&mut self, probes: u32, gap_ns: Nanos, now: Nanos) -> bool {
         let burst = &mut self.burst;
         if !burst.is_on {
@@ -186,7 +182,7 @@ impl Member {
         false
     }
 
-    /// The bound of its clock's offset at an instant of ours, in nanoseconds.
+    /// The error bound of its clock's offset at a time on our clock, in nanoseconds.
     pub(super) fn bound_ns(&self, at: Nanos) -> u64 {
         self.relation
             .map_or(u64::MAX, |relation| relation.bound_at(at))

@@ -1,4 +1,4 @@
-//! How a run comes from phase to phase.
+//! Moves a run from phase to phase.
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
@@ -9,40 +9,40 @@ use crate::merge::{Axis, Merger};
 use crate::message::{Body, Probe, Stage, Task};
 use crate::names::AgentName;
 
-/// An order that was not confirmed is told again after so long.
+/// An unconfirmed order is repeated after this time.
 const AGAIN_NS: Nanos = 250_000_000;
-/// One that was, so that agents know that there is a coordinator.
+/// A confirmed order is repeated after this time, as a sign of life.
 const ALIVE_NS: Nanos = 1_000_000_000;
-/// So long before the start all have to have confirmed it.
+/// All confirmations must arrive this long before the start.
 const CONFIRMED_NS: Nanos = 200_000_000;
-/// So often a start is tried.
 const ATTEMPTS_MAX: u32 = 3;
-/// The start is at least so many times the slowest exchange ahead.
+/// Minimum time until the start, in multiples of the slowest exchange.
 const LEAD_ROUNDS: u64 = 20;
-/// So many bursts may go by without a single answer.
+/// Maximum number of consecutive bursts without an answer.
 const BURSTS_MAX: u32 = 3;
-/// A second is no longer the same second everywhere where clocks may differ by more.
+/// Maximum error bound of clocks: above it, agents' seconds no longer correspond.
 const BOUND_NS_MAX: u64 = 500_000_000;
-/// Agents are told to leave for so long.
+/// Agents are ordered to leave for this long.
 const LEAVE_NS: Nanos = 3_000_000_000;
-/// So long nothing is heard of all agents, at least, before they are lost.
+/// Minimum silence of all agents before they are lost.
 const ALL_SILENT_NS: Nanos = 15_000_000_000;
-/// A run that was called off waits so long for agents of which nothing is heard.
+/// A run that was called off waits this long for silent agents.
 const SILENT_END_NS: Nanos = 8_000_000_000;
-/// What a process sent before it ended has come after so long.
+/// The last messages of a process arrive within this time after its end.
 const LAST_MESSAGES_NS: Nanos = 1_000_000_000;
-/// So many clocks are asked at the same time. More would have their questions wait for each other.
+/// Maximum number of clocks probed at the same time. With more, probes would delay each other.
 const CLOCKS_AT_ONCE: usize = 16;
-/// Time is looked at so often.
+/// Maximum time between ticks.
 const TICK_NS: Nanos = 100_000_000;
 
 impl Coordinator {
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn tick(&mut self, now: Nanos) {
         if self.is_over() {
             return;
         }
-        // A coordinator that was stopped has heard nobody meanwhile: that is its own doing.
+        // A coordinator that was suspended could not receive anything: do not count that as the
+        // agents' silence.
         if now.saturating_sub(self.ticked_at) > self.config.limits.lost_ns / 2 {
             self.members
                 .iter_mut()
@@ -65,7 +65,7 @@ impl Coordinator {
         self.tell_orders(now);
     }
 
-    /// When [`Coordinator::tick`] is to be called at the latest, seen from `now`.
+    /// The latest time for the next [`Coordinator::tick`], as of `now`.
     pub fn wakes_at(&self, now: Nanos) -> Nanos {
         let bursts = self.members.iter().filter(|member| member.burst.is_on);
         let probes = bursts.map(|member| member.burst.next_at).min();
@@ -133,7 +133,7 @@ impl Coordinator {
         if self.bus_is_down || matches!(self.phase, Phase::Gather | Phase::Leaving) {
             return;
         }
-        // Where nobody is heard it is the bus that is away, most of all, and comes back.
+        // If no agent is heard, most likely the bus is down and will return.
         let speaks = |member: &super::Member| {
             !member.lost && member.instance.is_some() && !member.has_told()
         };
@@ -148,7 +148,7 @@ impl Coordinator {
         };
         for member in 0..self.members.len() {
             let silence = now.saturating_sub(self.members[member].heard_at);
-            // One that has told all has nothing more to say, nor has one that never came.
+            // Agents that have sent everything, or that never joined, have nothing more to send.
             let told = self.members[member].has_told() || self.members[member].instance.is_none();
             if self.members[member].lost || told || silence <= limit {
                 continue;
@@ -162,7 +162,7 @@ impl Coordinator {
         }
     }
 
-    /// An agent's process is known to have ended: nothing will be heard of it.
+    /// An agent's process is known to have ended: it will send nothing more.
     pub(crate) fn gone(&mut self, agent: &AgentName, why: &str, now: Nanos) {
         let member = self.members.iter_mut().find(|one| one.name == *agent);
         if let Some(member) = member {
@@ -359,7 +359,7 @@ impl Coordinator {
             let all = merger.is_some_and(|merger| merger.has_all_of(index));
             let quiet = match member.has_begun() {
                 true => member.has_told() && all,
-                // It was to stop before it began, or never came.
+                // It was to stop before it began, or never joined.
                 false => member.instance.is_none() || member.confirmed(),
             };
             !member.lost && !quiet
@@ -381,7 +381,7 @@ impl Coordinator {
         }
     }
 
-    /// Everything is known that will be: whoever owes something will not tell it any more.
+    /// Ends the run with its report: nothing more will arrive.
     pub(super) fn finish(&mut self, now: Nanos) {
         for index in 0..self.members.len() {
             if let Some(merger) = &mut self.merger {
@@ -407,7 +407,7 @@ impl Coordinator {
         }
     }
 
-    /// Something is wrong that nothing can be done about.
+    /// Fails the run because of an unrecoverable problem.
     pub(super) fn refuse_run(&mut self, kind: Kind, evidence: String, now: Nanos) {
         self.find(Finding::of_run(kind, Outcome::Refuse, evidence.clone()));
         self.fail(&evidence, now);

@@ -1,4 +1,4 @@
-//! What came of a run: whether nothing is missing, and how alike the agents were.
+//! The report of a run: completeness, and how similar the agents were.
 
 use dyno_core::finding::Outcome;
 use dyno_core::interval::{ErrorsByCode, Interval};
@@ -12,68 +12,68 @@ use crate::merge::Sums;
 use crate::message::{Ceiling, End, Hello};
 use crate::names::AgentName;
 
-/// Clocks that are known worse than this are a doubt.
+/// Doubt clocks with a larger error bound.
 const BOUND_NS_DOUBT: u64 = 5_000_000;
-/// So is a drift that is no straight line.
+/// Doubt a drift that deviates from a straight line by more.
 const RESIDUAL_NS_DOUBT: u64 = 1_000_000;
-/// And civil clocks that differ by more: people compare with the server's log.
+/// Doubt civil clocks that differ by more, because people compare times with the server's log.
 const CIVIL_NS_DOUBT: u64 = 1_000_000_000;
-/// A start that was so late is told.
+/// Report a start that is later than this.
 const LATE_NS_DOUBT: i64 = 10_000_000;
-/// Agents are alike if the events of each are its share within so much of it.
+/// Agents are equal if the events of each deviate from its share by at most this fraction.
 const EVENTS_UNEQUAL: f64 = 0.1;
-/// And if their 99th percentiles are within so much of the median agent's.
+/// And if their 99th percentiles are within this factor of the median agent's.
 const P99_UNEQUAL: f64 = 1.5;
-/// Less than this is what waking a thread may take on one host and not on another.
+/// Ignore smaller differences: waking a thread may take this long on one host and not on another.
 const P99_DIFFERENCE_NS: u64 = 1_000_000;
-/// With fewer events than this, chance makes agents differ.
+/// With fewer events, agents differ by chance.
 const EVENTS_MIN: u64 = 10_000;
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Why it failed; `None` where it is complete, or degraded as its findings say.
+    /// Why it failed; `None` if it is complete, or degraded according to its findings.
     pub failed: Option<String>,
-    /// What was wrong, or odd.
+    /// Everything wrong or unusual.
     pub findings: Vec<Finding>,
-    /// The agents, in their order.
+    /// The agents, in order.
     pub agents: Vec<AgentReport>,
-    /// Who had what.
+    /// The division of the run.
     pub division: Division,
-    /// Everything that is in the record, without what holds at an instant.
+    /// The sum of all recorded intervals, without values that apply to an instant.
     pub total: Interval,
 }
 
-/// What came of one agent.
+/// The report of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentReport {
     /// Its name.
     pub name: AgentName,
-    /// What it said of itself; `None` where it never came.
+    /// Its hello message; `None` if it never joined.
     pub hello: Option<Hello>,
-    /// Its part of everything.
+    /// Its share of the run.
     pub fraction: f64,
-    /// What it can offer at most; `None` where it was not asked.
+    /// Its calibration; `None` without one.
     pub ceiling: Option<Ceiling>,
-    /// Its sums that are in the record.
+    /// Its sums in the record.
     pub sums: Sums,
-    /// What came after it was lost, which the record does not have.
+    /// Sums that arrived after it was lost, which are not in the record.
     pub apart: Sums,
-    /// How many intervals it made, as it said in the end.
+    /// Number of its intervals, as reported at its end.
     pub intervals: Option<u64>,
-    /// What its load came to, as [`unpack`](crate::message::unpack) takes it; `None` where it did
-    /// not tell, or was lost.
+    /// The outcome of its load, for [`unpack`](crate::message::unpack); `None` if it did not report
+    /// one, or was lost.
     pub outcome: Option<Vec<String>>,
-    /// How its load ended; `None` where it did not tell.
+    /// How its load ended; `None` if it did not report that.
     pub end: Option<End>,
     /// Whether it was lost.
     pub lost: bool,
     /// How long after the common start its load began by its own clock, in nanoseconds.
     pub late_ns: Option<i64>,
-    /// How its monotonic clock is related to the coordinator's.
+    /// The relation of its monotonic clock to the coordinator's.
     pub clock: Option<Relation>,
-    /// By how much its civil clock is ahead of the coordinator's, in nanoseconds, and to how much
-    /// that is known.
+    /// By how much its civil clock is ahead of the coordinator's, and the error bound, in
+    /// nanoseconds.
     pub civil_ahead_ns: Option<(i64, u64)>,
     /// Its median service time, in nanoseconds.
     pub p50_ns: Option<u64>,
@@ -82,7 +82,6 @@ pub struct AgentReport {
 }
 
 impl Coordinator {
-    /// Draws up what came of the run.
     pub(super) fn report(&mut self) -> Report {
         if self.merger.is_some() {
             self.judge_records();
@@ -135,7 +134,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether each agent's intervals are all there and add up to its totals, and all of them to
+    /// Checks that each agent's intervals are complete and add up to its totals, and all of them to
     /// the record.
     fn judge_records(&mut self) {
         for index in 0..self.members.len() {
@@ -181,7 +180,7 @@ impl Coordinator {
             let bound = clock.delay_ns / 2 + clock.residual_ns;
             let mut found = Vec::new();
             worst = worst.max(bound);
-            // What was known at the start decided when it began.
+            // The bound at the start determined when it began.
             let bound = bound.max(member.start_bound_ns);
             if bound > BOUND_NS_DOUBT || clock.residual_ns > RESIDUAL_NS_DOUBT {
                 let evidence = format!(
@@ -228,7 +227,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether agents did alike, each by its share.
+    /// Checks that the agents' loads were similar, relative to their shares.
     fn judge_equality(&mut self) {
         let merger = self.merger.as_ref();
         let events = |index| merger.map_or(0, |merger| merger.sums(index).counters.events);
@@ -279,8 +278,8 @@ impl Coordinator {
     }
 }
 
-/// Whether an agent's intervals are all there and add up to its totals: what is wrong, if
-/// something is.
+/// Checks that an agent's intervals are complete and add up to its totals; returns what is wrong,
+/// if anything.
 pub(crate) fn judge_record(
     name: &AgentName,
     total: Option<&Total>,
@@ -302,13 +301,13 @@ pub(crate) fn judge_record(
     })
 }
 
-/// How late its load began, as it told in the end or meanwhile.
+/// How late its load began, from its totals or its pulses.
 fn late(member: &Member) -> Option<i64> {
     member.late_ns.or(member.pulse.late_ns)
 }
 
-/// Whether two sums are of the same events, but for the texts of errors, of which one of each code
-/// stays, whichever came first.
+/// Whether two sums contain the same events. Error texts are not compared: each code keeps the text
+/// that arrived first.
 pub(crate) fn same_events(a: &Interval, b: &Interval) -> bool {
     let bare = |errors: &ErrorsByCode| {
         let mut errors = errors.clone();

@@ -38,7 +38,7 @@ fn message(body: Body) -> Message {
     }
 }
 
-/// A coordinator, and what it said.
+/// A coordinator and its outputs.
 struct Bench {
     coordinator: Coordinator,
     now: Nanos,
@@ -71,7 +71,7 @@ impl Bench {
         self.turn();
     }
 
-    /// Answers for the agent's clock, which is the coordinator's own.
+    /// Answers probes; the agent's clock is the coordinator's own.
     fn turn(&mut self) {
         self.coordinator.tick(self.now);
         while let Some(output) = self.coordinator.next_output() {
@@ -135,7 +135,7 @@ impl Bench {
         self.hear(Body::Record(Box::new(record)));
     }
 
-    /// Up to the load.
+    /// Runs up to the load.
     fn start(&mut self) {
         self.hear(Body::Hello(Box::default()));
         self.pass(SECOND / 2);
@@ -154,7 +154,7 @@ impl Bench {
         self.pulse(Stage::Ended, 1, 2);
         for _ in 0..400 {
             self.pass(SECOND / 10);
-            // It lives on, and follows whatever it is told.
+            // It stays alive and follows all orders.
             if self.coordinator.is_over() {
                 break;
             }
@@ -233,7 +233,7 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
             bench.coordinator.receive(&subject, bytes, bench.now);
         }
     }
-    // Another run's, and one of nobody.
+    // Messages of another run, and of an unknown agent.
     let other = Subject {
         run: RunId::new("r2").unwrap(),
         ..subject(Channel::Pulse)
@@ -244,13 +244,13 @@ fn what_makes_no_sense_is_told_once_and_does_no_harm() {
         ..subject(Channel::Pulse)
     };
     bench.coordinator.receive(&other, b"{", bench.now);
-    // Sums that no load has.
+    // Impossible sums.
     bench.record(0, 5, None);
     bench.record(1, u64::MAX, None);
     bench.pass(2 * SECOND);
     bench.record(1, 6, None);
     bench.record(2, 11, Some(End::Completed));
-    // What the bus answers to somebody else, who had it sent here.
+    // An acknowledgement of the bus to another client, which redirected it here.
     let answer = br#"{"stream":"DYNO_r1","seq":7}"#;
     for channel in [Channel::Pulse, Channel::Intervals] {
         let subject = subject(channel);
@@ -302,7 +302,7 @@ fn orders_are_told_again_until_they_are_confirmed() {
     let told = bench.orders.len();
     bench.pass(SECOND / 4);
     bench.pass(SECOND / 4);
-    // Confirmed: once a second, as a sign of life.
+    // Confirmed orders are repeated once a second, as a sign of life.
     assert!(bench.orders.len() <= told + 1);
 }
 
@@ -315,7 +315,7 @@ fn a_start_is_given_up_after_three_tries() {
         if bench.coordinator.is_over() {
             break;
         }
-        // It is ready, and never armed.
+        // It is ready, but never armed.
         bench.pulse(Stage::Ready, 0, 0);
     }
     assert_eq!(bench.kinds(), [Kind::StartCalledOff; 3]);
@@ -358,7 +358,7 @@ fn a_run_that_is_stopped_keeps_what_there_is() {
 
 #[test]
 fn a_bus_that_is_away_loses_nobody() {
-    // Shorter than the time between questions to its clock, which it answers.
+    // Shorter than the interval between probes of its clock, which it answers.
     let mut config = config();
     config.limits.lost_ns = 5 * SECOND;
     let mut bench = Bench::new(config);
@@ -370,7 +370,7 @@ fn a_bus_that_is_away_loses_nobody() {
     bench.coordinator.bus(true, bench.now);
     bench.pass(SECOND);
     assert_eq!(bench.kinds(), [Kind::BusLost]);
-    // From then on silence counts again.
+    // From here on silence counts again.
     for _ in 0..16 {
         bench.pass(SECOND);
     }
@@ -385,7 +385,7 @@ fn an_agent_whose_process_has_ended_is_lost_at_once() {
     let gen1 = AgentName::new("gen1").unwrap();
     let why = "its process has ended (signal: 9)";
     bench.coordinator.gone(&gen1, why, bench.now);
-    // What it sent before may still come.
+    // Messages that it sent before may still arrive.
     bench.pass(SECOND);
     bench.record(1, 6, None);
     assert_eq!(bench.kinds(), []);

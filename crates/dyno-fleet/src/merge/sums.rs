@@ -1,4 +1,4 @@
-//! What is kept of each agent: sums, without distributions.
+//! Sums kept for each agent, without distributions.
 
 use dyno_core::interval::{
     Counters, Distribution, ErrorsByCode, Interval, IntervalOf, Latencies, LatenciesOf,
@@ -6,12 +6,12 @@ use dyno_core::interval::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The figures of one agent, small enough to be kept for each second of each.
+/// The figures of one agent, small enough to keep for each agent and interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
     /// All counters.
     pub counters: Counters,
-    /// Latencies of events: how many there are.
+    /// Number of latencies of events.
     pub latencies: u64,
     /// Their sum, in nanoseconds.
     pub service_ns_sum: u64,
@@ -21,16 +21,16 @@ pub struct Sums {
     pub service_ns_max: u64,
     /// The longest response time, in nanoseconds.
     pub response_ns_max: u64,
-    /// Arrivals due and not yet begun, at the end.
+    /// Number of arrivals due but not begun, at the end.
     pub backlog: u64,
-    /// Sessions whose run goes on, at the end.
+    /// Number of running sessions, at the end.
     pub running: u32,
     /// Errors of all codes.
     pub errors: u64,
 }
 
 impl Sums {
-    /// Of one interval.
+    /// The sums of one interval.
     pub fn of<H: Distribution>(interval: &IntervalOf<H>) -> Self {
         let latencies = &interval.latencies;
         let errors = interval.errors.values().map(|error| error.count);
@@ -47,7 +47,7 @@ impl Sums {
         }
     }
 
-    /// Adds those of a later interval: sums add up, what holds at an instant is that of the later.
+    /// Adds those of a later interval; values that apply to an instant come from the later one.
     pub fn add(&mut self, later: &Self) {
         let counts = self.counters.values_mut().into_iter();
         for (sum, count) in counts.zip(later.counters.values()) {
@@ -68,7 +68,7 @@ impl Sums {
         self.running = later.running;
     }
 
-    /// Whether these are sums of the same events, whatever held at an instant.
+    /// Whether these are sums of the same events, ignoring values that apply to an instant.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let at_no_instant = |sums: &Self| Self {
             backlog: 0,
@@ -79,7 +79,7 @@ impl Sums {
     }
 }
 
-/// Whether an interval of whatever origin can be added without a sum that overflows.
+/// Whether an untrusted interval can be added without overflow.
 pub(crate) fn fits<H: Distribution>(sum: &Interval, other: &IntervalOf<H>) -> bool {
     counters(&sum.counters.values(), &other.counters.values())
         && latencies(&sum.latencies, &other.latencies)
@@ -103,7 +103,7 @@ fn counters(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).all(|(a, b)| both(*a, *b))
 }
 
-/// Whether what stands at the same place fits, and what stands beyond the shorter one by itself.
+/// Whether elements at the same position fit, and elements beyond the shorter list fit alone.
 fn pairs<A: Default, B>(a: &[A], b: &[B], fit: impl Fn(&A, &B) -> bool) -> bool {
     let (common, rest) = b.split_at(a.len().min(b.len()));
     let alone = || {
@@ -133,7 +133,7 @@ fn latencies<H: Distribution>(a: &Latencies, b: &LatenciesOf<H>) -> bool {
         && both(a.response.len(), b.response.samples())
 }
 
-/// Whether a histogram's own counts have a sum: a count that does not fit is cut by its reader.
+/// Whether the sum of a histogram's counts fits: its reader caps a count that does not.
 fn within<H: Distribution>(latencies: &LatenciesOf<H>) -> bool {
     let counted = |histogram: &H| histogram.samples() < u64::MAX / 2;
     counted(&latencies.service) && counted(&latencies.response)
@@ -144,7 +144,7 @@ fn errors(a: &ErrorsByCode, b: &ErrorsByCode) -> bool {
         let mut counts = errors.values().map(|error| error.count);
         counts.try_fold(0, u64::checked_add)
     };
-    // All of them, as codes beyond a bound are counted as one.
+    // Check all codes, because codes beyond a limit are counted as one.
     matches!((sum(a), sum(b)), (Some(a), Some(b)) if both(a, b))
 }
 

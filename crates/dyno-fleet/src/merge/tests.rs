@@ -12,8 +12,8 @@ const SECOND: u64 = 1_000_000_000;
 const START: u64 = 500 * SECOND;
 const START_UNIX: u64 = 1_800_000_000 * SECOND;
 
-/// What an agent, or one process, recorded of these samples in a second. Samples of operations are
-/// those of the events, in turn.
+/// The recording of these samples in a second, by an agent or by one process. Samples of operations
+/// are those of the events, in turn.
 fn recorded(index: u64, sessions: &[u32], samples: &[u64]) -> Interval {
     let mut interval = Interval {
         index,
@@ -53,12 +53,12 @@ fn recorded(index: u64, sessions: &[u32], samples: &[u64]) -> Interval {
     interval
 }
 
-/// The same as it comes from the bus.
+/// The same as received from the bus.
 fn sent(index: u64, sessions: &[u32], samples: &[u64]) -> SparseInterval {
     (&recorded(index, sessions, samples)).into()
 }
 
-/// The same with the instants of the fleet's clock.
+/// The same with times on the fleet's clock.
 fn placed(mut interval: Interval) -> Interval {
     interval.start_unix_ns = START_UNIX + interval.start;
     interval.start += START;
@@ -79,8 +79,8 @@ fn merger(agents: usize) -> Merger {
     Merger::new(agents, axis(0))
 }
 
-/// Samples, by interval and agent; each agent with as many as the other, so that what counts roles
-/// in turn is the same in one process.
+/// Samples by interval and agent. All agents have the same number, so that roles counted in turn
+/// agree with one process.
 fn samples(agents: usize, seed: u64) -> Vec<Vec<Vec<u64>>> {
     let mut stream = Stream::new(seed, 0);
     let count = 2 * stream.below(8);
@@ -99,7 +99,7 @@ proptest! {
         order in prop::collection::vec(any::<u64>(), 4 * 5 * 2),
     ) {
         let all = samples(agents, seed);
-        // Each message twice, in any order.
+        // Each message twice, in random order.
         let mut messages: Vec<(u64, usize, usize)> = Vec::new();
         for index in 0..all.len() {
             for agent in 0..agents {
@@ -132,7 +132,7 @@ proptest! {
             prop_assert_eq!(own.agents.len(), agents);
             let events: u64 = own.agents.iter().map(|(_, sums)| sums.counters.events).sum();
             prop_assert_eq!(events, one.counters.events);
-            // One sample of each error's text stays, of whichever came first: all are the same.
+            // Each error keeps the text that arrived first: here all are the same.
             prop_assert_eq!(&own.interval, &one);
             total.merge_sums(&one);
         }
@@ -152,7 +152,6 @@ fn what_is_late_is_told_without_it_and_completed_when_it_comes() {
     assert!(!told[0].complete);
     assert_eq!(told[0].missing, [1]);
     assert_eq!(told[0].interval.counters.events, 2);
-    // Once.
     assert_eq!(merger.due(START + 7 * SECOND), []);
     merger
         .add(1, sent(0, &[1], &[7]), START + 8 * SECOND)

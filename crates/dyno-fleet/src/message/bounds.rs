@@ -1,14 +1,14 @@
-//! What a message may hold at most.
+//! Size limits of messages.
 
 use super::outcome::{PIECE_BYTES_MAX, PIECES_MAX};
 use super::parts::{OPERATIONS_PER_PART_MAX, PARTS_MAX};
 use super::{Body, Ceiling, MESSAGE_BYTES_MAX, MessageError, PROTOCOL, TEXT_BYTES_MAX, Task};
 use crate::names::{Channel, Subject};
 
-/// Endpoints, roles, protocols: lists that are short by nature.
+/// Maximum length of lists that are naturally short: endpoints, roles, protocols.
 const LIST_MAX: usize = 4096;
 
-/// How many bytes a message may have, deflated or not.
+/// Maximum size of a message in bytes, deflated or not.
 pub(super) fn bytes_max(channel: Channel) -> usize {
     match channel {
         Channel::Hello => 16 << 10,
@@ -18,7 +18,7 @@ pub(super) fn bytes_max(channel: Channel) -> usize {
     }
 }
 
-/// Whether it is of the protocol that this program speaks.
+/// Checks that it has the protocol version of this program.
 pub(super) fn check_version(subject: &Subject, version: Option<u32>) -> Result<(), MessageError> {
     match version {
         None | Some(PROTOCOL) => Ok(()),
@@ -29,13 +29,13 @@ pub(super) fn check_version(subject: &Subject, version: Option<u32>) -> Result<(
     }
 }
 
-/// Whether what was decoded is within what the protocol says.
+/// Checks that a decoded message is within the limits of the protocol.
 pub(super) fn check_content(subject: &Subject, body: &Body) -> Result<(), MessageError> {
     let operations = match body {
         Body::Record(record) => record.interval.operations.len(),
         _ => 0,
     };
-    // Each takes a histogram of the sum, with or without values.
+    // Each allocates a histogram in the sum, even if it is empty.
     if operations > OPERATIONS_PER_PART_MAX {
         return Err(MessageError::TooLarge {
             subject: subject.to_string(),

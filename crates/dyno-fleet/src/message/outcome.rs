@@ -1,4 +1,4 @@
-//! What a load came to, besides what its intervals say: JSON, deflated, in base64, in pieces that
+//! The outcome of a load, in addition to its intervals: JSON, deflated, in base64, in pieces that
 //! fit into messages.
 
 use std::io::{Read as _, Write as _};
@@ -10,45 +10,44 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use serde::{Deserialize, Serialize};
 
-/// The longest text of a piece, in bytes.
+/// Maximum length of a piece, in bytes.
 pub(super) const PIECE_BYTES_MAX: usize = 512 << 10;
 
-/// How many pieces there may be.
+/// Maximum number of pieces.
 pub const PIECES_MAX: u32 = 64;
 
-/// How much there may be of the JSON, in bytes.
 const JSON_BYTES_MAX: u64 = 512 << 20;
 
-/// A piece of what a load came to.
+/// A piece of a load's outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
-    /// The start that it was measured after.
+    /// The start it was measured after.
     pub attempt: u32,
-    /// Which one it is, from 0.
+    /// Its number, from 0.
     pub number: u32,
     /// A part of the text.
     pub text: String,
 }
 
-/// Why there is no outcome.
+/// Why an outcome cannot be packed or unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum OutcomeError {
-    /// It does not fit.
+    /// It is too large.
     #[error("what the load came to takes {pieces} messages, more than {PIECES_MAX}")]
     TooLarge {
-        /// How many it takes.
+        /// Number of pieces needed.
         pieces: usize,
     },
-    /// It is not what was sent.
+    /// It is malformed.
     #[error("what the load came to cannot be read: {0}")]
     Malformed(String),
 }
 
-/// The texts of the pieces.
+/// Packs JSON into the texts of pieces.
 ///
 /// # Errors
-/// There is too much.
+/// It is too large.
 pub fn pack(json: &[u8]) -> Result<Vec<String>, OutcomeError> {
     let malformed = |error: std::io::Error| OutcomeError::Malformed(error.to_string());
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -64,10 +63,10 @@ pub fn pack(json: &[u8]) -> Result<Vec<String>, OutcomeError> {
         .collect())
 }
 
-/// The JSON that the pieces' texts hold, in their order.
+/// Unpacks the JSON from the texts of pieces, in order.
 ///
 /// # Errors
-/// They hold none, or too much.
+/// The texts are malformed or too large.
 pub fn unpack<'a>(pieces: impl Iterator<Item = &'a str>) -> Result<Vec<u8>, OutcomeError> {
     let text: String = pieces.collect();
     let deflated = STANDARD.decode(text);
@@ -88,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_unpacked() {
-        // Numbers that deflate finds nothing in.
+        // Incompressible numbers.
         let mut state = 1_u64;
         let noise = |_| {
             state = state
@@ -104,7 +103,7 @@ mod tests {
         }
         assert!(pack(&large).unwrap().len() > 4);
         let huge: Vec<u8> = large.iter().cycle().take(30_000_000).copied().collect();
-        // It repeats itself, but too far apart for deflate.
+        // It repeats, but too far apart for deflate.
         assert!(matches!(pack(&huge), Err(OutcomeError::TooLarge { .. })));
     }
 

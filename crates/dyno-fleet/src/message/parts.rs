@@ -1,4 +1,4 @@
-//! Records that are too large for one message, divided by operation.
+//! Splits records that are too large for one message by operation.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use dyno_core::interval::{OperationIntervalOf, SparseHistogram, SparseInterval};
 
 use super::{MessageError, Record};
 
-/// A part of a record has about so many bytes at most: half of what a message may have.
+/// Approximate maximum size of a part, in bytes: half of a message's limit.
 pub const PART_BYTES_MAX: usize = 512 << 10;
 
-/// A part of a record has so many operations at most.
+/// Maximum number of operations in a part.
 pub const OPERATIONS_PER_PART_MAX: usize = 128;
 
-/// A record has so many parts at most.
+/// Maximum number of parts of a record.
 pub const PARTS_MAX: u32 = 256;
 
-/// So many records of an agent may be incomplete at a time. A bus delivers an agent's messages
-/// nearly in order.
+/// Maximum number of incomplete records of an agent. A bus delivers an agent's messages nearly in
+/// order.
 const OPEN_MAX: usize = 16;
 
-/// The record in parts, each of which fits into a message; one where it is small.
+/// Splits a record into parts that each fit into a message; a small record stays whole.
 ///
 /// # Errors
-/// It has more operations than fit into all parts, or one that does not fit into a part.
+/// It has too many operations for all parts, or one that does not fit into a part.
 pub fn split(record: Record) -> Result<Vec<Record>, MessageError> {
     let operations = &record.interval.operations;
     if operations.len() <= OPERATIONS_PER_PART_MAX && size(&record)? <= PART_BYTES_MAX {
@@ -77,7 +77,7 @@ fn size<T: serde::Serialize>(what: &T) -> Result<usize, MessageError> {
     Ok(bytes.len())
 }
 
-/// Puts an agent's parts together again.
+/// Joins an agent's parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
     open: BTreeMap<u64, Open>,
@@ -87,15 +87,15 @@ pub struct Joiner {
 struct Open {
     /// The first part, without operations.
     first: Option<Record>,
-    /// The operations of each part that has come.
+    /// The operations of each part received.
     operations: Vec<Option<Vec<OperationIntervalOf<SparseHistogram>>>>,
 }
 
 impl Joiner {
-    /// Takes a part; the record, once all are there. A part that is there is passed over.
+    /// Adds a part; returns the record once it is complete. Repeated parts are ignored.
     ///
     /// # Errors
-    /// The part does not fit to the others, or too many records are incomplete.
+    /// The part does not match the others, or too many records are incomplete.
     pub fn take(&mut self, mut part: Record) -> Result<Option<Record>, String> {
         if part.parts == 1 {
             return Ok(Some(part));
@@ -132,7 +132,7 @@ impl Joiner {
         }))
     }
 
-    /// The records of which a part is missing.
+    /// Records with missing parts.
     pub fn incomplete(&self) -> impl Iterator<Item = u64> + '_ {
         self.open.keys().copied()
     }

@@ -14,7 +14,7 @@ fn message(body: Body) -> Message {
     }
 }
 
-/// A record with so many operations of so many values each.
+/// A record with this number of operations and values per operation.
 fn record(operations: usize, values: usize) -> Record {
     let mut stream = Stream::new(5, 0);
     let mut operation = OperationInterval::default();
@@ -108,7 +108,7 @@ fn a_message_reads_back_where_it_belongs() {
         for bytes in [&bytes, &json] {
             assert_eq!(Message::decode(&subject, bytes).unwrap(), message);
         }
-        // Nobody writes in another's name, or something else than belongs there.
+        // An agent cannot write under another's name, or on a wrong channel.
         let other = Subject {
             agent: AgentName::new("gen2").unwrap(),
             ..subject.clone()
@@ -160,7 +160,7 @@ fn what_is_too_large_is_refused() {
         ),
         "{error}"
     );
-    // Bytes that are few until they are inflated.
+    // A few bytes that inflate to many.
     let spaces = " ".repeat(MESSAGE_BYTES_MAX);
     let many = wire::deflate(format!("{{{spaces}}}").as_bytes()).unwrap();
     assert!(many.len() < 10_000);

@@ -1,4 +1,4 @@
-//! Messages as bytes: JSON, or JSON that is deflated.
+//! The encoding of messages: JSON, or deflated JSON.
 
 use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ pub(super) fn deflate(json: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The JSON of a message. Deflated or not, it has as many bytes as its channel's messages may have.
+/// The JSON of a message. Deflated or not, it is within the size limit of its channel.
 pub(super) fn inflated<'a>(
     subject: &Subject,
     bytes: &'a [u8],
@@ -48,7 +48,7 @@ pub(super) fn inflated<'a>(
     }
 }
 
-/// The version of a message of which nothing else can be read.
+/// The version of a message with unreadable contents.
 pub(super) fn version(json: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Outline {
@@ -58,7 +58,7 @@ pub(super) fn version(json: &[u8]) -> Option<u32> {
     outline.ok().map(|outline| outline.v)
 }
 
-/// Whether it is what JetStream answers to who has it keep a message.
+/// Whether it is JetStream's answer to a request to store a message.
 pub(super) fn is_acknowledgement(json: &[u8]) -> bool {
     let json: Result<serde_json::Value, _> = serde_json::from_slice(json);
     let has = |name: &str| json.as_ref().is_ok_and(|json| json.get(name).is_some());

@@ -1,5 +1,5 @@
-//! What a NATS server of the user's own has to have, so that agents may join runs over it: its
-//! configuration, and a key for each of them and for whoever starts runs.
+//! Files for a user's own NATS server, so that agents can join runs over it: its configuration, and
+//! a key for each agent and for whoever starts runs.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -13,24 +13,24 @@ use nkeys::KeyPair;
 use super::{COORDINATOR, MESSAGE_BYTES_MAX, STORE_BYTES_MAX, ServerError, inbox, key};
 use crate::names::{AgentName, Channel};
 
-/// A server that stays.
+/// The files of a permanent server.
 #[derive(Clone, Debug)]
 pub struct ServerFiles {
-    /// Where its files are.
+    /// The folder of its files.
     pub folder: PathBuf,
-    /// Where it listens: address and port.
+    /// The address and port it listens at.
     pub listen: String,
-    /// Its certificate, and the key of that.
+    /// Its certificate and private key.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// The agents that may join runs.
     pub agents: Vec<AgentName>,
 }
 
 impl ServerFiles {
-    /// Writes the configuration, and the keys that are not there yet; the files' paths.
+    /// Writes the configuration and missing keys; returns the files' paths.
     ///
     /// # Errors
-    /// A file cannot be written, or holds no key.
+    /// A file cannot be written, or does not contain a key.
     pub fn write(&self) -> Result<Vec<PathBuf>, ServerError> {
         let folder_error = |what| move |why| ServerError::Folder { what, why };
         let mut builder = fs::DirBuilder::new();
@@ -67,7 +67,6 @@ impl ServerFiles {
     }
 }
 
-/// What an agent may write and read, of any run.
 fn permissions(agent: &AgentName) -> String {
     let subjects = |upward: bool| {
         let own = Channel::ALL.into_iter().filter(|c| c.is_upward() == upward);
@@ -82,7 +81,7 @@ fn permissions(agent: &AgentName) -> String {
     )
 }
 
-/// The public half of the key in a file, which is made if it is not there.
+/// The public half of the key in a file, which is created if it is missing.
 fn public(path: &Path, whom: &str) -> Result<String, ServerError> {
     match fs::read_to_string(path) {
         Ok(seed) => {
@@ -110,7 +109,7 @@ fn public(path: &Path, whom: &str) -> Result<String, ServerError> {
     }
 }
 
-/// Writes a file that only this user reads.
+/// Writes a file that only this user can read.
 fn write(path: &Path, text: &str, replaces: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).mode(0o600);

@@ -1,4 +1,4 @@
-//! A host in virtual time: an agent, its load, and their clock.
+//! A host in virtual time: an agent, its load, and its clock.
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::ErrorKind;
@@ -12,24 +12,22 @@ use crate::bus::simulated::SimulatedBus;
 use crate::bus::{Bus as _, Incoming};
 use crate::message::{Ceiling, End, Hello, Message, PROTOCOL, Stage};
 
-/// How long sessions take to be ready.
 const PREPARE_NS: Nanos = 20_000_000;
-/// How long a load takes to stop.
 const STOP_NS: Nanos = 30_000_000;
 
-/// What a simulated load records in each interval.
+/// The load recorded in each simulated interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Events.
+    /// Number of events.
     pub events: u32,
-    /// Operations, each of which has its part of the events.
+    /// Number of operations, which share the events.
     pub operations: u32,
     /// The length of an interval.
     pub interval_ns: Nanos,
 }
 
-/// An interval of a simulated load, with instants since its start: the same for the same seed,
-/// agent and number.
+/// An interval of a simulated load, with times since its start: deterministic for a seed, agent and
+/// number.
 pub fn recorded(load: &Load, seed: u64, agent: usize, index: u64) -> Interval {
     let mut stream = Stream::new(seed ^ index.wrapping_mul(0x9e37_79b9), agent as u64);
     let mut interval = Interval {
@@ -65,30 +63,28 @@ pub fn recorded(load: &Load, seed: u64, agent: usize, index: u64) -> Interval {
     interval
 }
 
-/// What a load is doing, in true time.
+/// The state of a load, in true time.
 #[derive(Debug)]
 enum Doing {
     Nothing,
-    /// Knows its ceiling at this instant.
+    /// Calibrated at this time.
     Calibrating(Nanos),
-    /// Ready at this instant.
+    /// Ready at this time.
     Preparing(Nanos),
-    /// Will begin at this instant, which is the second by the host's clock.
+    /// Begins at this time, the second on the host's clock.
     Waiting(Nanos, Nanos),
-    /// Runs since this instant of the host's clock.
+    /// Running since this time on the host's clock.
     Running(Nanos),
-    /// Ends at this instant.
+    /// Ends at this time.
     Stopping(Nanos),
 }
 
-/// A process of an agent.
 #[derive(Debug)]
 struct Process {
     agent: Agent,
     doing: Doing,
 }
 
-/// A host.
 #[derive(Debug)]
 pub(super) struct Host {
     index: usize,
@@ -100,9 +96,9 @@ pub(super) struct Host {
     twin: Option<Process>,
     twin_config: Option<AgentConfig>,
     is_gone: bool,
-    /// How many intervals its load has recorded.
+    /// Number of intervals recorded.
     made: u64,
-    /// Whether they are kept.
+    /// Whether to keep them.
     keeps: bool,
     out: HostEnd,
 }
@@ -162,12 +158,12 @@ impl Host {
         }
     }
 
-    /// The host's clock at a true instant.
+    /// The host's clock at a true time.
     fn local(&self, now: Nanos) -> Nanos {
         self.setup.clock_ns + now.saturating_add_signed((now as f64 * self.setup.drift) as i64)
     }
 
-    /// The true instant at which the host's clock has come so far.
+    /// The true time at which the host's clock shows this.
     fn at(&self, local: Nanos) -> Nanos {
         let elapsed = local.saturating_sub(self.setup.clock_ns);
         let mut at = (elapsed as f64 / (1.0 + self.setup.drift)) as Nanos;
@@ -181,7 +177,7 @@ impl Host {
         (EPOCH_NS + now).saturating_add_signed(self.setup.civil_ahead_ns)
     }
 
-    /// Does what there is to do, and tells when there is more, in true time.
+    /// Does everything that is due; returns the next time to look, in true time.
     pub(super) fn look(&mut self, now: Nanos) -> Option<Nanos> {
         if self.is_gone {
             return None;
@@ -253,7 +249,7 @@ impl Host {
         }
     }
 
-    /// Until nothing is to be done at this instant; when there is next.
+    /// Runs a process until nothing is due; returns the next time.
     fn turn(&mut self, process: &mut Process, now: Nanos, is_own: bool) -> Nanos {
         let local = self.local(now);
         loop {
@@ -362,7 +358,7 @@ impl Host {
             }
             own.start += start;
             own.end += start;
-            // What does not fit into messages is no part of a simulation.
+            // Simulated intervals always fit into messages.
             let _ = process.agent.interval(&own, local_now);
             self.made += 1;
         }

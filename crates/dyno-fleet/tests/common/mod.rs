@@ -1,5 +1,5 @@
-//! Fleets in real time, whose loads are simulated.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // what is wrong in a test ends it
+//! Fleets in real time with simulated loads.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // tests may panic
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, spawn};
@@ -24,7 +24,7 @@ use dyno_fleet::simulation::{Load, recorded};
 pub const INTERVAL: u64 = 200_000_000;
 const SEED: u64 = 3;
 
-/// What a fleet runs.
+/// The configuration of a fleet.
 pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
     FleetConfig {
         run: RunId::new(run).unwrap(),
@@ -43,14 +43,14 @@ pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
     }
 }
 
-/// Names for so many agents.
+/// Names for this number of agents.
 pub fn names(count: usize) -> Vec<AgentName> {
     (1..=count)
         .map(|number| AgentName::new(format!("gen{number}")).unwrap())
         .collect()
 }
 
-/// An agent of this number that takes part on a thread of its own, and what came of it.
+/// Runs the agent with this number on a separate thread; returns its result.
 pub fn agent<B: Bus>(
     config: &FleetConfig,
     number: usize,
@@ -81,7 +81,7 @@ pub fn agent<B: Bus>(
     })
 }
 
-/// A load that records what its number and the interval say.
+/// A load whose records depend only on its number and the interval.
 fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sender<LoadReport>) {
     let shape = shape();
     let mut start = None;
@@ -134,7 +134,7 @@ fn shape() -> Load {
     }
 }
 
-/// Everything that so many agents record in so many intervals.
+/// The sum of what this number of agents records in this number of intervals.
 pub fn everything(agents: usize, intervals: u64) -> Interval {
     let mut all = Interval::default();
     for number in 0..agents {
@@ -145,7 +145,7 @@ pub fn everything(agents: usize, intervals: u64) -> Interval {
     all
 }
 
-/// What a coordinator told.
+/// The outputs of a coordinator.
 #[derive(Default)]
 pub struct Told {
     pub merged: Vec<Merged>,
@@ -153,7 +153,7 @@ pub struct Told {
     pub report: Option<Report>,
 }
 
-/// Coordinates to the end. `at` is told the number of each interval that is complete.
+/// Coordinates to the end. `at` is called with the number of each complete interval.
 pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Told {
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns()).unwrap();
     let mut told = Told::default();

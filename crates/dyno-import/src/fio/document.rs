@@ -1,4 +1,4 @@
-//! fio's JSON (`--output-format=json` and `json+`, versions 2 to 3), as far as it is read here.
+//! The fields of fio's JSON that are read (`--output-format=json` and `json+`, versions 2 to 3).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One document: what fio printed at the end, or with `--status-interval` so far.
+/// One document: printed at the end, or during the run with `--status-interval`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Document {
     #[serde(rename = "fio version", default)]
@@ -18,10 +18,11 @@ pub(super) struct Document {
     pub(super) options: BTreeMap<String, Value>,
     #[serde(default)]
     pub(super) jobs: Vec<Job>,
-    /// In place of `jobs` if fio was the client of fio servers: their jobs, then the sum of all.
+    /// Used instead of `jobs` if fio was the client of fio servers: their jobs, then the sum of
+    /// all.
     #[serde(default)]
     client_stats: Vec<Job>,
-    /// How many I/Os the sum of all clients has, if there is one.
+    /// The total number of I/Os of all clients, if printed.
     #[serde(skip)]
     pub(super) all_clients: Option<u64>,
     #[serde(default)]
@@ -34,7 +35,7 @@ pub(super) struct Document {
 pub(super) struct Job {
     #[serde(default)]
     pub(super) jobname: String,
-    /// Where it ran, in a document of a client.
+    /// Its host, in a client's document.
     #[serde(default)]
     pub(super) hostname: Option<String>,
     #[serde(default)]
@@ -66,7 +67,7 @@ pub(super) struct Job {
     pub(super) sys_cpu: Option<f64>,
 }
 
-/// fio's own result on its steady state, if it was asked to find one.
+/// fio's result of its steady-state detection, if requested.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct SteadyState {
     /// The requested criterion: `iops:5%`.
@@ -79,10 +80,10 @@ pub(super) struct SteadyState {
     pub(super) criterion: Value,
 }
 
-/// What was done in one direction.
+/// The I/O in one direction.
 #[derive(Clone, Default, Deserialize)]
 pub(super) struct Direction {
-    /// Since version 3; before it there is `bw` in KiB.
+    /// Since version 3; before that there is `bw` in KiB.
     #[serde(default)]
     pub(super) bw_bytes: Option<f64>,
     #[serde(default)]
@@ -108,10 +109,10 @@ pub(super) struct Direction {
     /// From submission to completion, nanoseconds.
     #[serde(default)]
     pub(super) clat_ns: Latency,
-    /// The same with the submission.
+    /// The same including submission.
     #[serde(default)]
     pub(super) lat_ns: Latency,
-    /// Microseconds, of versions before 3.
+    /// Microseconds, in versions before 3.
     #[serde(default)]
     pub(super) clat: Option<Latency>,
 }
@@ -125,7 +126,6 @@ pub(super) struct Sync {
     pub(super) lat_ns: Latency,
 }
 
-/// A distribution of latencies.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Latency {
     #[serde(default)]
@@ -140,12 +140,11 @@ pub(super) struct Latency {
     pub(super) count: u64,
     #[serde(default)]
     pub(super) percentile: BTreeMap<String, f64>,
-    /// How many by nanoseconds; `json+` only.
+    /// Count by nanoseconds; `json+` only.
     #[serde(default)]
     pub(super) bins: BTreeMap<String, u64>,
 }
 
-/// A block device.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Disk {
     pub(super) name: String,
@@ -155,9 +154,8 @@ pub(super) struct Disk {
 }
 
 impl Document {
-    /// The document with all its jobs in `jobs`, each I/O once.
+    /// The document with all its jobs in `jobs` and each I/O counted once.
     fn settled(mut self) -> Self {
-        /// The name of the sum of all clients' jobs.
         const SUM: &str = "All clients";
         if self.jobs.is_empty() {
             let all = std::mem::take(&mut self.client_stats);
@@ -170,7 +168,7 @@ impl Document {
                 own.count();
             }
             let apart = [&job.read, &job.write, &job.trim];
-            // `unified_rw_reporting=both` prints their sum, too.
+            // `unified_rw_reporting=both` also prints their sum.
             if apart.iter().any(|own| own.total_ios > 0) {
                 job.mixed = Direction::default();
             }
@@ -180,7 +178,6 @@ impl Document {
 }
 
 impl Job {
-    /// The directions by name.
     pub(super) fn directions(&self) -> [(&'static str, &Direction); 4] {
         [
             ("read", &self.read),
@@ -201,18 +198,16 @@ impl Job {
         all.fold(0, |sum, (_, one)| sum.saturating_add(one.total_ios))
     }
 
-    /// How long it ran, in milliseconds.
     pub(super) fn runtime_ms(&self) -> u64 {
         let all = self.directions().map(|(_, one)| one.runtime);
         all.into_iter().max().unwrap_or(0)
     }
 
-    /// An option of the job, or of all.
+    /// An option of the job, or a global one.
     pub(super) fn option<'a>(&'a self, global: &'a Document, name: &str) -> Option<&'a Value> {
         self.options.get(name).or_else(|| global.options.get(name))
     }
 
-    /// An option that is a count.
     pub(super) fn number(&self, global: &Document, name: &str) -> Option<u64> {
         match self.option(global, name)? {
             Value::String(text) => text.parse().ok(),
@@ -220,16 +215,17 @@ impl Job {
         }
     }
 
-    /// How many jobs it is.
+    /// Number of jobs in the entry.
     pub(super) fn count(&self, global: &Document, of_name: usize) -> u32 {
         let count = self.number(global, "numjobs");
-        // Without group_reporting each of them is listed.
+        // Without group_reporting each job has an entry.
         let count = count.unwrap_or(1).max(1) / of_name.max(1) as u64;
         u32::try_from(count.max(1)).unwrap_or(1)
     }
 }
 
-/// Runs are known by it: what was not read before is not in it, and their order stays.
+/// Runs are identified by a hash of this output: exclude fields that earlier versions did not read,
+/// and keep the order.
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut told = f.debug_struct("Job");
@@ -285,8 +281,8 @@ impl Direction {
         }
     }
 
-    /// From submission to completion in nanoseconds, whatever the version's unit. Includes the
-    /// submission if only those latencies have percentiles.
+    /// Submission to completion in nanoseconds in all versions. Includes submission if only those
+    /// latencies have percentiles.
     pub(super) fn latency(&self) -> Latency {
         const NS_PER_US: f64 = 1000.0;
         if let Some(us) = self.clat.as_ref().filter(|_| !self.clat_ns.is_known()) {
@@ -310,7 +306,7 @@ impl Direction {
         }
     }
 
-    /// Whether only the latencies that include the submission have percentiles, as with
+    /// Whether only the latencies including submission have percentiles, as with
     /// `clat_percentiles=0 lat_percentiles=1`.
     pub(super) fn with_submission(&self) -> bool {
         self.clat_ns.is_known() && !self.clat_ns.is_spread() && self.lat_ns.is_spread()
@@ -318,17 +314,17 @@ impl Direction {
 }
 
 impl Latency {
-    /// Whether it has figures. Versions 3.0 to 3.18 do not print how many there are.
+    /// Whether it has figures. Versions 3.0 to 3.18 do not print the number of latencies.
     fn is_known(&self) -> bool {
         self.count > 0 || self.max > 0.0 || self.is_spread()
     }
 
-    /// Whether it has percentiles, or the whole distribution.
+    /// Whether it has percentiles or a full distribution.
     fn is_spread(&self) -> bool {
         !self.percentile.is_empty() || !self.bins.is_empty()
     }
 
-    /// The same with one latency for each of this many I/Os, if fio did not print the count.
+    /// The same with this many I/Os as the count, if fio did not print one.
     fn counted(mut self, ios: u64) -> Self {
         if self.count == 0 && self.is_known() {
             let bins = self.bins.values();
@@ -339,12 +335,12 @@ impl Latency {
     }
 }
 
-/// The documents of a text, and where it is damaged: the line, and what.
+/// The documents in a text, and the first damage: line and description.
 pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
     let mut documents = Vec::new();
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut from = text.len() - rest.len();
-    // What fio tells besides stands before and between the documents.
+    // Other output of fio may come before and between the documents.
     while let Some(at) = object(rest) {
         from += at;
         rest = &rest[at..];
@@ -364,7 +360,7 @@ pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
     (documents, None)
 }
 
-/// Where the next line begins that opens an object.
+/// The position of the next line that opens an object.
 fn object(text: &str) -> Option<usize> {
     if text.starts_with('{') {
         return Some(0);

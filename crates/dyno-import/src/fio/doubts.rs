@@ -1,22 +1,22 @@
-//! What speaks against the figures of fio's JSON.
+//! Inconsistencies in fio's JSON.
 
 use serde_json::Value;
 
 use super::Group;
 use super::document::{Direction, Job, Latency};
 
-/// By how much figures that say the same may differ.
+/// Relative tolerance between figures of the same quantity.
 const TOLERANCE: f64 = 0.02;
-/// What a job has under way while it begins to count, or ends.
+/// I/Os that a job may have in flight when counting begins or ends.
 const UNDER_WAY: f64 = 16.0;
-/// Bins are up to 1/64 wide, and percentiles are told by their bounds.
+/// Bins are up to 1/64 wide, and percentiles are printed as their bounds.
 const BIN: f64 = 0.04;
 /// The tolerance for Little's law: the clocks of jobs do not start at the same time.
 const CROWD: f64 = 0.1;
-/// The units of sizes are powers of 1000 or of 1024, as options say.
+/// Sizes in options may be in powers of 1000 or 1024.
 const SIZE: f64 = 0.12;
 
-/// Options by which I/Os have sizes of their own.
+/// Options that vary the size of I/Os.
 const VARIED: [&str; 6] = [
     "bsrange",
     "blocksize_range",
@@ -27,8 +27,8 @@ const VARIED: [&str; 6] = [
 ];
 
 impl Group<'_> {
-    /// Figures that cannot all be true: rates that are not those of the counts, bytes that are not
-    /// those of the I/Os, latencies out of order or of other I/Os.
+    /// Figures that cannot all be true: rates that do not match counts, bytes that do not match
+    /// I/Os, latencies out of order or with a different count.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut all: Vec<String> = self.clients().into_iter().collect();
         for job in &self.jobs {
@@ -59,7 +59,7 @@ impl Group<'_> {
         all
     }
 
-    /// Whether the clients' jobs add up to the total that fio prints for all clients.
+    /// Checks that the clients' jobs add up to fio's total for all clients.
     fn clients(&self) -> Option<String> {
         let told = self.last.all_clients?;
         let jobs = self.last.jobs.iter();
@@ -72,8 +72,8 @@ impl Group<'_> {
         })
     }
 
-    /// Whether the group is one entry of the document. With `group_reporting` that entry is all of
-    /// its jobs; the document does not say whether the option was given.
+    /// Whether the group is a single entry of the document. With `group_reporting` that entry
+    /// covers all its jobs; the document does not show whether the option was given.
     fn may_be_of_several(&self) -> bool {
         self.jobs.len() == 1
     }
@@ -94,7 +94,7 @@ impl Group<'_> {
     /// I/Os in flight by Little's law, if more than the options allow.
     fn crowd(&self, job: &Job) -> Option<f64> {
         const NS_PER_MS: f64 = 1e6;
-        // Before version 2.2 it prints no options.
+        // Before version 2.2 fio prints no options.
         if job.options.is_empty() && self.last.options.is_empty() {
             return None;
         }
@@ -148,7 +148,7 @@ impl Group<'_> {
         })
     }
 
-    /// Whether I/Os have the size that was asked for. `index` is that of the direction.
+    /// Checks that I/Os have the requested size. `index` is that of the direction.
     fn size(&self, job: &Job, index: usize, own: &Direction) -> Option<String> {
         let mean = own.bw_bytes.filter(|_| own.iops > 0.0)? / own.iops;
         if mean < 1.0 {
@@ -215,7 +215,7 @@ impl Group<'_> {
     }
 }
 
-/// Whether the rate is the count over the time.
+/// Checks the rate against count and time.
 fn rate(own: &Direction) -> Option<String> {
     if own.total_ios == 0 {
         return None;
@@ -235,7 +235,7 @@ fn rate(own: &Direction) -> Option<String> {
     })
 }
 
-/// Whether bytes per second are the bytes over the time, in both units that are printed.
+/// Checks the bandwidth against bytes and time, in both printed units.
 fn bandwidth(own: &Direction) -> Option<String> {
     let per_s = own.bw_bytes.filter(|_| own.total_ios > 0)?;
     if (own.bw * 1024.0 - per_s).abs() > 1024.0 + TOLERANCE * per_s.max(own.bw * 1024.0)
@@ -256,12 +256,12 @@ fn bandwidth(own: &Direction) -> Option<String> {
     })
 }
 
-/// The time is rounded to milliseconds.
+/// Tolerance for a time rounded to milliseconds.
 fn room(own: &Direction) -> f64 {
     TOLERANCE + 1.0 / own.runtime.max(1) as f64
 }
 
-/// Whether the mean lies between the extremes.
+/// Checks that the mean is between the extremes.
 fn latencies(own: &Direction) -> Option<String> {
     let latency = own.latency();
     let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
@@ -274,7 +274,7 @@ fn latencies(own: &Direction) -> Option<String> {
 }
 
 impl Direction {
-    /// Whether latencies with the submission are no shorter than those without.
+    /// Checks that latencies including submission are not shorter than those without.
     fn submission(&self) -> Option<String> {
         let (with, without) = (self.lat_ns.mean, self.clat_ns.mean);
         let known = self.total_ios > 0 && with > 0.0 && without > 0.0;
@@ -287,7 +287,7 @@ impl Direction {
     }
 }
 
-/// Whether percentiles ascend, up to the longest.
+/// Checks that percentiles ascend and do not exceed the maximum.
 fn percentiles(latency: &Latency) -> Option<String> {
     let all = latency.percentile.iter();
     let all = all.filter_map(|(percent, ns)| Some((percent.parse::<f64>().ok()?, *ns)));
@@ -313,7 +313,7 @@ fn percentiles(latency: &Latency) -> Option<String> {
     })
 }
 
-/// Whether latencies are those of the I/Os, and bins hold them all.
+/// Checks that the number of latencies matches that of I/Os and the sum of bins.
 fn counted(own: &Direction) -> Option<String> {
     let latency = own.latency();
     let (ios, count) = (own.total_ios as f64, latency.count as f64);
@@ -327,10 +327,10 @@ fn counted(own: &Direction) -> Option<String> {
         .then(|| format!("its bins hold {bins} latencies, but it says {count}"))
 }
 
-/// The place of all directions together among the directions.
+/// The index of all directions combined.
 const MIXED: usize = 3;
 
-/// The size of a block for a direction, of `4k` or `8k,4k,`; `None` of a range.
+/// The block size for a direction, from `4k` or `8k,4k,`; `None` for a range.
 fn bytes(option: &Value, index: usize) -> Option<f64> {
     let text = match option {
         Value::String(text) => text.clone(),
@@ -340,7 +340,7 @@ fn bytes(option: &Value, index: usize) -> Option<f64> {
     if index == MIXED && parts.len() > 1 {
         return None;
     }
-    // One that is not there is the one before it.
+    // A missing size equals the one before it.
     let own = parts
         .iter()
         .take(index + 1)

@@ -1,4 +1,4 @@
-//! What fio's JSON leaves unknown.
+//! Values missing in fio's JSON.
 
 use dyno_core::record::{NotObserved, RunRecord};
 
@@ -7,7 +7,7 @@ use super::latency::Merged;
 use crate::gaps::gap;
 
 impl Group<'_> {
-    /// What fio's JSON leaves unknown. Fields of these names hold zero if their type allows nothing
+    /// Values missing in this group. Fields with these names are zero if their type allows nothing
     /// else.
     pub(super) fn gaps(
         &self,

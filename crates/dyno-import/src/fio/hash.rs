@@ -1,11 +1,11 @@
-//! By what a group of fio's JSON is known.
+//! The identity of a group in fio's JSON.
 
 use super::Group;
 use super::document::{Document, Job};
 use crate::identity::LogHash;
 
 impl Group<'_> {
-    /// The hash of this group, and those of what it was in earlier documents.
+    /// The hash of this group, and its hashes in earlier documents.
     pub(super) fn hash(&self) -> LogHash {
         let of = |document: &Document, jobs: &[&Job]| {
             let mut hash = LogHash::default();

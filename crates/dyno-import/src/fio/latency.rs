@@ -1,4 +1,4 @@
-//! fio's distributions of latencies, and several of them as one.
+//! Merges fio's latency distributions.
 
 use dyno_analysis::summarize;
 use dyno_core::interval::{LATENCY_NS_MAX, Latencies, carries};
@@ -9,14 +9,13 @@ use crate::runs::PERCENTS;
 
 const NS_PER_MS: f64 = 1e6;
 
-/// The latencies of one direction of all jobs together.
+/// The latencies of one direction over all jobs.
 pub(super) struct Merged {
     pub(super) summary: LatencySummary,
-    /// All of them, where each job printed its distribution.
+    /// All latencies, if each job printed its distribution.
     pub(super) latencies: Option<Latencies>,
 }
 
-/// Several distributions as one.
 pub(super) fn merged(all: &[Latency]) -> Merged {
     let all: Vec<&Latency> = all.iter().filter(|one| one.count > 0).collect();
     let latencies =
@@ -44,7 +43,7 @@ pub(super) fn merged(all: &[Latency]) -> Merged {
     Merged { summary, latencies }
 }
 
-/// The percentiles as fio printed them, where it printed those.
+/// The percentiles as fio printed them, if it did.
 fn printed(one: &Latency) -> Vec<Percentile> {
     let own = |percent: f64| {
         let mut all = one.percentile.iter();

@@ -1,4 +1,4 @@
-//! fio's JSON as runs: one for each group of jobs, as groups run one behind the other.
+//! Imports fio's JSON: one run for each group of jobs, as groups run in sequence.
 
 mod document;
 mod doubts;
@@ -26,7 +26,7 @@ const MIB: f64 = 1_048_576.0;
 /// How late a document may be printed.
 const LATE_MS: u64 = 1500;
 
-/// The runs of these logs.
+/// The runs in these logs.
 ///
 /// # Errors
 /// A log without fio's JSON.
@@ -71,7 +71,8 @@ fn not_fio(log: &Log<'_>, damage: Option<(usize, String)>) -> ImportError {
     crate::not_recognised(log, what, Looks::Fio, advice)
 }
 
-/// Documents of the same jobs that go on are what `--status-interval` prints of one process.
+/// Splits documents by process: consecutive documents of the same jobs come from
+/// `--status-interval`.
 fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
     documents.chunk_by(|one, next| {
         let goes_on = |(a, b): (&Job, &Job)| {
@@ -85,8 +86,8 @@ fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
     })
 }
 
-/// Whether a document was printed as much later as its jobs ran longer: two processes of the same
-/// jobs may stand in one file, too.
+/// Whether the time between two documents matches the jobs' run times: a file may also contain two
+/// processes with the same jobs.
 fn in_time(one: &Document, next: &Document) -> bool {
     let (Some(before), Some(after)) = (one.timestamp_ms, next.timestamp_ms) else {
         return false;
@@ -127,9 +128,9 @@ struct Group<'a> {
     id: u64,
     jobs: Vec<&'a Job>,
     last: &'a Document,
-    /// All documents, the last one included.
+    /// All documents, including the last one.
     documents: &'a [Document],
-    /// Whether there is no other group.
+    /// Whether it is the only group.
     alone: bool,
 }
 
@@ -189,7 +190,7 @@ impl Group<'_> {
         }
     }
 
-    /// The options that all jobs have alike.
+    /// The options that all jobs share.
     fn options(&self) -> Vec<(String, OptionValue)> {
         let mut options = self.last.options.clone();
         if let Some((first, others)) = self.jobs.split_first()
@@ -225,7 +226,7 @@ impl Group<'_> {
             .unwrap_or(0)
     }
 
-    /// As newer versions print it, else from the end that is printed.
+    /// As newer versions print it, or computed from the printed end.
     fn started(&self) -> Option<f64> {
         let starts = self.jobs.iter().map(|job| job.job_start);
         let printed = starts.min().flatten();
@@ -256,15 +257,15 @@ impl Group<'_> {
         facts
     }
 
-    /// The latencies of some directions of all jobs. Percentiles of several are known only from
-    /// their distributions.
+    /// The latencies of some directions over all jobs. Percentiles of several are known only from
+    /// full distributions.
     fn merged(&self, fits: impl Fn(&str) -> bool) -> Merged {
         let own = self.jobs.iter().flat_map(|job| job.directions());
         let own = own.filter(|(name, one)| fits(name) && one.total_ios > 0);
         merged(&own.map(|(_, one)| one.latency()).collect::<Vec<_>>())
     }
 
-    /// What was done over the documents of `--status-interval`.
+    /// The intervals between the documents of `--status-interval`.
     fn intervals(&self) -> Vec<IntervalSummary> {
         let mut intervals = Vec::new();
         let (mut before_ms, mut before_ios) = (0, 0);
@@ -359,7 +360,7 @@ impl Group<'_> {
         summary
     }
 
-    /// What an event is.
+    /// Describes what an event is.
     fn about_events(&self) -> String {
         if self.is_of_several() {
             return "An event is one I/O of fio, from different jobs.".to_owned();
@@ -381,7 +382,7 @@ impl Group<'_> {
         format!("An event is one I/O of fio: {how}, {size}{engine}.")
     }
 
-    /// I/Os that a job has under way at a time, at most.
+    /// The maximum number of I/Os in flight per job.
     fn depth(&self) -> u32 {
         let depths = self.jobs.iter().map(|job| self.depth_of(job));
         depths.max().unwrap_or(1)

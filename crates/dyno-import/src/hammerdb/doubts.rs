@@ -1,17 +1,19 @@
-//! What speaks against the figures of HammerDB's log.
+//! Inconsistencies in HammerDB's log.
 
 use std::collections::BTreeSet;
 
 use super::log::{Draft, Said, Stage};
 
 const S_PER_MIN: f64 = 60.0;
-/// A test ends some seconds late, as HammerDB looks at the time each minute.
+/// Tolerance for the length of a test: it ends some seconds late, because HammerDB checks the time
+/// every minute.
 const LENGTH: (f64, f64) = (0.1, 10.0);
-/// The transaction counter's samples are those of moments: the mean of all is as far away.
+/// The transaction counter samples short periods: the result may differ from all of them by this
+/// factor.
 const FACTOR: f64 = 2.0;
-/// Where its samples cover so much of the test, their mean is the result.
+/// If its samples cover this share of the test, their mean should match the result.
 const COVERED: f64 = 0.9;
-/// By how much that mean may differ.
+/// Tolerance for that mean.
 const MEAN: f64 = 0.25;
 
 /// Warnings about the virtual users of a run, with the line.
@@ -72,16 +74,16 @@ pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     ))
 }
 
-/// Transactions that failed in the test; all, if the log does not show its phases.
+/// Transactions that failed in the test; all failed ones if the log does not show its phases.
 pub(super) fn errors(draft: &Draft) -> u64 {
     let within = |own: &&Said| matches!(own.stage, Stage::Unknown | Stage::Test);
     draft.errors.iter().filter(within).count() as u64
 }
 
-/// A number of virtual users in words.
+/// A number of virtual users, displayed in words.
 struct Users(usize);
 
-/// The users that printed such a message. A user may print it more than once.
+/// The users that printed a matching message. A user may print it more than once.
 fn users(all: &[Said], fits: impl Fn(&Said) -> bool) -> Users {
     let fitting = all.iter().filter(|own| fits(own));
     let (named, unnamed): (Vec<&Said>, Vec<&Said>) = fitting.partition(|own| own.user.is_some());
@@ -99,7 +101,7 @@ impl Users {
     }
 }
 
-/// Whether the time that a log says was to be measured is not the one of its time stamps.
+/// Whether the stated measurement time differs from that of the log's timestamps.
 pub(super) fn is_another(stated_s: f64, real_s: f64) -> bool {
     let (share, seconds) = LENGTH;
     (stated_s - real_s).abs() > seconds + share * stated_s.min(real_s)
@@ -138,7 +140,7 @@ pub(super) fn contradictions(
     all
 }
 
-/// Whether the result is what the transaction counter showed meanwhile.
+/// Checks the result against the transaction counter.
 fn counter(draft: &Draft, tpm: f64) -> Option<String> {
     let within = |seconds: f64| {
         let after = draft.began.is_none_or(|began| seconds > began.seconds);
@@ -146,7 +148,7 @@ fn counter(draft: &Draft, tpm: f64) -> Option<String> {
     };
     let own = draft.counter.iter();
     let own = own.filter(|(moment, _)| moment.is_none_or(|moment| within(moment.seconds)));
-    // The first sample has nothing before it to count from.
+    // The first sample has no earlier one to count from.
     let own: Vec<(Option<f64>, f64)> = own
         .map(|(moment, tpm)| (moment.map(|moment| moment.seconds), *tpm))
         .filter(|(_, tpm)| *tpm > 0.0)
@@ -170,7 +172,7 @@ fn counter(draft: &Draft, tpm: f64) -> Option<String> {
     })
 }
 
-/// The time that samples of the counter cover, by the usual time between them.
+/// The time covered by samples of the counter, by the usual interval between them.
 fn covered_s(samples: &[(Option<f64>, f64)]) -> Option<f64> {
     let times: Option<Vec<f64>> = samples.iter().map(|(at, _)| *at).collect();
     let times = times?;

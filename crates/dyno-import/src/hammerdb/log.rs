@@ -1,4 +1,4 @@
-//! The lines of HammerDB's logs.
+//! Parses the lines of HammerDB's logs.
 
 use super::profile::{self, Profile};
 use crate::civil::{self, Moment};
@@ -6,7 +6,6 @@ use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
-/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// Before the ramp-up, or in a log that does not show it.
@@ -14,44 +13,43 @@ pub(super) enum Stage {
     Unknown,
     RampUp,
     Test,
-    /// After the transactions were counted for the last time.
+    /// After the final transaction count.
     After,
 }
 
-/// What a virtual user printed about its end or an error.
+/// A message of a virtual user about its end or an error.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) line: usize,
-    /// The virtual user's number.
     pub(super) user: Option<String>,
     pub(super) stage: Stage,
-    /// Minutes of the test that had gone by.
+    /// Minutes of the test that had passed.
     pub(super) minutes: f64,
     pub(super) text: String,
 }
 
-/// What one run left. `None` is what it did not print.
+/// One run's output. `None` means it was not printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub(super) file: String,
     pub(super) line: usize,
     pub(super) version: Option<String>,
     pub(super) users: Option<u32>,
-    /// The virtual user that measures and does no work.
+    /// The virtual user that only measures.
     pub(super) monitor: Option<String>,
     pub(super) rampup_min: Option<f64>,
     pub(super) duration_min: Option<f64>,
-    /// The minutes that it counted until the test was complete.
+    /// The minutes it counted until the test was complete.
     pub(super) counted_min: Option<f64>,
-    /// When the measurement began and ended, where the log has times.
+    /// When the measurement began and ended, if the log has times.
     pub(super) began: Option<Moment>,
     pub(super) ended: Option<Moment>,
-    /// New orders and transactions per minute, and the database that counted those.
+    /// New orders and transactions per minute, and the database of the latter.
     pub(super) result: Option<(u64, u64, String)>,
-    /// The transaction counter: transactions per minute, at a time.
+    /// The transaction counter: transactions per minute at a time.
     pub(super) counter: Vec<(Option<Moment>, f64)>,
     pub(super) profile: Profile,
-    /// Virtual users that failed: their error, and that they finished with it.
+    /// Messages of virtual users that failed: the error, and the end because of it.
     pub(super) failures: Vec<Said>,
     /// Virtual users that ended normally.
     pub(super) finished: Vec<Said>,
@@ -71,7 +69,7 @@ pub(super) struct Reader<'a> {
     file: &'a str,
     drafts: Vec<Draft>,
     draft: Draft,
-    /// The last time that stood on a line of its own.
+    /// The last time on a separate line.
     moment: Option<Moment>,
     version: Option<String>,
     profile: profile::Reader,
@@ -168,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a virtual user's line about its end or an error.
+    /// Parses a virtual user's line about its end or an error.
     fn of_user(&mut self, user: Option<&str>, said: &str, bare: &str, number: usize) -> bool {
         // `Error in Virtual User 3: …` is not the user's own line.
         let error = said.strip_prefix("Error in Virtual User ");
@@ -195,7 +193,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// A run begins: what was read of one with a result is whole.
+    /// A run begins: one with a result is complete.
     fn begins(&mut self, number: usize) {
         if self.draft.result.is_some() {
             self.ends();
@@ -218,7 +216,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `138234 PostgreSQL tpm`, of the transaction counter.
+    /// `138234 PostgreSQL tpm`, from the transaction counter.
     fn counted(&mut self, label: &str, moment: Option<Moment>) {
         let label = label.trim();
         if let Some((count, of)) = number::leading_count(label)
@@ -249,18 +247,18 @@ fn begins(bare: &str) -> bool {
 
 /// Whether a virtual user reports a failed transaction and continues.
 fn is_error(said: &str) -> bool {
-    // Without RAISEERROR: the script's own words, or those of the client library for MySQL.
+    // Without RAISEERROR: the script's own message, or that of MySQL's client library.
     said.ends_with("Error set RAISEERROR for Details") || said.contains("/db server: ")
 }
 
-/// `12345 NOPM from 45678 PostgreSQL TPM`, and in versions before 4 `45678 PostgreSQL TPM at 12345
+/// `12345 NOPM from 45678 PostgreSQL TPM`, or in versions before 4 `45678 PostgreSQL TPM at 12345
 /// NOPM`.
 fn result(rest: &str) -> Option<(u64, u64, String)> {
     let (first, rest) = number::leading_count(rest)?;
     let rest = rest.trim();
     let tpm = |text: &str| {
         let (count, of) = number::leading_count(text)?;
-        // A figure without its unit may be cut.
+        // A figure without its unit may be cut off.
         let (database, _) = of.split_once(" TPM")?;
         Some((count, database.trim().to_owned()))
     };
@@ -274,8 +272,8 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     Some((orders, first, database.trim().to_owned()))
 }
 
-/// The same lines of what `jobs` prints as JSON: a list of virtual users and what they said, one
-/// after the other. `None` if it is not such a list.
+/// Converts the JSON output of `jobs` to such lines: a list of virtual users and their messages,
+/// one after the other. `None` if it is not such a list.
 pub(super) fn of_jobs(text: &str) -> Option<String> {
     let list: Vec<String> = serde_json::from_str(text.trim()).ok()?;
     let pairs = list.chunks_exact(2);

@@ -1,5 +1,5 @@
-//! HammerDB's log of a timed TPROC-C run: the result at the end, the transaction counter, and the
-//! time profile, in one file or in several.
+//! Imports HammerDB's log of a timed TPROC-C run: the result at the end, the transaction counter
+//! and the time profile, in one file or several.
 
 mod doubts;
 mod log;
@@ -23,11 +23,11 @@ use profile::{Of, Procedure, Profile};
 
 const S_PER_MIN: f64 = 60.0;
 
-/// The runs of these logs. A transaction counter or a time profile in a log of its own belongs to
-/// the one run of the others.
+/// The runs in these logs. A transaction counter or a time profile in a separate log belongs to the
+/// only run of the others.
 ///
 /// # Errors
-/// A log without a figure of HammerDB.
+/// A log without any of HammerDB's figures.
 pub(crate) fn read(
     logs: &[Log<'_>],
     options: &Options,
@@ -138,7 +138,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
     }
 }
 
-/// What the reader of a run should know, with the line.
+/// Warnings about the run, with the line.
 fn said(
     draft: &Draft,
     (stated, by_times): (Option<f64>, Option<f64>),
@@ -197,7 +197,7 @@ fn about(draft: &Draft, database: &str) -> About {
         "MySQL" | "MariaDB" => Some(Family::Mysql),
         _ => None,
     };
-    // The virtual users that work; HammerDB's own monitor is not counted.
+    // Only working virtual users, without HammerDB's monitor.
     let users = draft.users.filter(|users| *users > 0);
     let seconds = |minutes: f64| Duration::try_from_secs_f64(minutes * S_PER_MIN).ok();
     About {
@@ -222,7 +222,7 @@ fn about(draft: &Draft, database: &str) -> About {
     }
 }
 
-/// The transaction counter, where it and the run have times.
+/// The transaction counter, if it and the run have times.
 fn counter(draft: &Draft, started: Option<f64>) -> Option<Series> {
     let began = started.and(draft.began)?;
     let points = draft.counter.iter().map(|(moment, tpm)| {

@@ -8,7 +8,7 @@ use crate::number;
 const TRANSACTIONS: [&str; 5] = ["neword", "payment", "delivery", "slev", "ostat"];
 const US_PER_MS: f64 = 1000.0;
 const MS_PER_S: f64 = 1000.0;
-/// Times have three decimals, and HammerDB takes means of whole microseconds.
+/// Times have three decimals, and HammerDB's means are of whole microseconds.
 const MEAN_ROOM_MS: f64 = 0.0016;
 /// Each time is rounded separately.
 const ROOM_MS: f64 = 0.0011;
@@ -35,7 +35,7 @@ impl Procedure {
         }
     }
 
-    /// Figures that cannot be true.
+    /// Describes figures that cannot be true.
     fn contradiction(&self) -> Option<String> {
         if self.calls > 0 && self.avg <= 0.0 {
             return Some("its mean is missing".to_owned());
@@ -61,13 +61,12 @@ impl Procedure {
     }
 }
 
-/// Whose times a profile holds.
+/// The virtual users in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Of {
     /// All virtual users, in HammerDB's summary.
     #[default]
     All,
-    /// One virtual user alone.
     One(String),
 }
 
@@ -75,23 +74,22 @@ pub(super) enum Of {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profile {
     pub(super) of: Of,
-    /// Over how long, in seconds.
     pub(super) elapsed_s: Option<f64>,
     pub(super) procedures: Vec<Procedure>,
-    /// Whether a log has a profile, read or not.
+    /// Whether a log has a profile, readable or not.
     pub(super) is_there: bool,
-    /// What is wrong with it and left out.
+    /// Warnings about data that is wrong and left out.
     pub(super) said: Vec<String>,
 }
 
 impl Profile {
-    /// Whether it has what is read of it.
+    /// Whether it has readable data.
     pub(super) fn is_read(&self) -> bool {
         !self.procedures.is_empty()
     }
 }
 
-/// Where in a profile the last line was.
+/// The section of a profile that contains the last line.
 #[derive(Debug, Default, PartialEq)]
 enum Within {
     #[default]
@@ -106,15 +104,15 @@ enum Within {
 pub(super) struct Reader {
     profile: Profile,
     within: Within,
-    /// The single users' procedures: how many users, and calls of all.
+    /// The single users' procedures: number of users, and calls of all.
     users: BTreeMap<String, (u32, u64)>,
     procedure: String,
-    /// How many users the summary is of.
+    /// The number of users in the summary.
     active: Option<u64>,
 }
 
 impl Reader {
-    /// Takes a line, as `user` said it; whether it is one of a profile.
+    /// Reads a line printed by `user`; returns whether it belongs to a profile.
     pub(super) fn take(&mut self, user: Option<&str>, line: &str) -> bool {
         if line.starts_with('|') || line.starts_with("+--") {
             self.table(user, line);
@@ -164,12 +162,12 @@ impl Reader {
         known
     }
 
-    /// `|neword | 94996000|54.69%| 6877| 13813| 95569025|`, in microseconds, below the names of the
-    /// columns.
+    /// `|neword | 94996000|54.69%| 6877| 13813| 95569025|`, in microseconds, below the column
+    /// names.
     fn table(&mut self, user: Option<&str>, line: &str) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         if cells.starts_with(&["PROCNAME", "EXCLUSIVETOT"]) {
-            // It is printed more than once; the last one has all.
+            // It is printed more than once; the last one is complete.
             self.within = Within::Table;
             self.profile = Profile {
                 of: Of::One(user.unwrap_or_default().to_owned()),
@@ -203,7 +201,7 @@ impl Reader {
         self.profile.is_read()
     }
 
-    /// The profile, without what contradicts itself.
+    /// The profile, without data that contradicts itself.
     pub(super) fn finish(self) -> Profile {
         let Self {
             mut profile,
@@ -260,7 +258,7 @@ fn figures(procedure: &mut Procedure, line: &str) {
             continue;
         };
         let percent = label.strip_prefix('P').and_then(|p| p.parse::<f64>().ok());
-        // A time without its unit may be cut.
+        // A time without its unit may be cut off.
         let ms = unit.starts_with("ms");
         match label {
             "CALLS" => procedure.calls = number::leading_count(&line[at + 1..]).map_or(0, |c| c.0),
@@ -350,7 +348,7 @@ mod tests {
         let own = &twice.procedures[0];
         assert_eq!((own.calls, own.total, twice.said.len()), (50, 100.0, 1));
         assert_eq!(all(70).procedures, []);
-        // If a user is missing, nothing can be said.
+        // If a user is missing, no conclusion is possible.
         assert_eq!(
             read(&[user(2, 30), summary(70)].concat()).procedures.len(),
             1

@@ -1,4 +1,4 @@
-//! What logs of it look like.
+//! Logs in various forms.
 
 use super::*;
 use proptest::prelude::*;
@@ -95,7 +95,8 @@ fn damage_is_reported_with_its_line() {
     assert!(error.to_string().contains("no heading of iostat"));
 }
 
-/// Three reports with a time before each line, blank ones too; the first is since the start.
+/// Three reports with a time before each line, including blank ones; the first covers the time
+/// since boot.
 fn stamped() -> String {
     let report = |second: u32, user: f64, kib: f64| {
         [
@@ -131,7 +132,7 @@ fn a_time_before_an_empty_line_is_not_part_of_a_report() {
         let kib = values(&log, "host.disk[sdq].write_bytes");
         assert_eq!(kib, [9999.0 * KIB, 20.0 * KIB, 40.0 * KIB]);
     }
-    // With -t, too, the time that iostat printed is the report's.
+    // With -t, the time printed by iostat also counts.
     let both = text.replace(
         "avg-cpu:",
         "11/25/26 09:00:07\n2026-11-25 10:00:09.500000 avg-cpu:",
@@ -185,7 +186,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
     assert_eq!(values(&log, "host.disk[vdq].read_bytes"), read);
     assert_eq!(values(&log, "host.disk[vdq].write_await"), [1.25]);
     assert_eq!(values(&log, "host.disk[vdq].utilisation"), [2.5]);
-    // A table that has no row of it says so; one that may be cut says nothing.
+    // A table without a row for it is reported; one that may be cut off is not.
     assert!(values(&log, "host.disk[vdr].writes").is_empty());
     assert_eq!(values(&log, "host.disk[vdr].reads"), [3.0]);
     let json = r#"{"sysstat": {"hosts": [{
@@ -220,7 +221,7 @@ fn devices_on_top_of_others_or_idle() {
     ]
     .concat();
     let log = parse(&text);
-    // The last figure may lack its end.
+    // The last figure may be incomplete.
     assert_eq!(values(&log, "host.disk[sdq].writes"), [1.0, 2.0, 3.0]);
     assert!(log.warnings[0].text.contains("the log ends within a row"));
     assert_eq!(values(&log, "host.disk[sdr].writes"), [5.0, 0.0, 7.0]);
@@ -254,7 +255,7 @@ fn a_first_report_of_an_interval_counts() {
     assert!(parse(&since_boot).first_since_boot);
     let without = format!("{}{}", report(500, 499.5), report(700, 699.3));
     assert!(!parse(&without).first_since_boot);
-    // Nothing in other forms says it.
+    // Other forms do not show this.
     assert!(parse(LOG).first_since_boot);
     let options = Options {
         first_report: true,

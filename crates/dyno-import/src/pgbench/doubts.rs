@@ -1,32 +1,30 @@
-//! What speaks against the figures of pgbench's output.
+//! Inconsistencies in pgbench's output.
 
 use super::output::Output;
 use super::record::times;
 use super::sums::Sums;
 use crate::conservation;
 
-/// By how much figures that say the same may differ.
+/// Relative tolerance between figures of the same quantity.
 const TOLERANCE: f64 = 0.05;
 /// Times are printed with three decimals of a millisecond.
 const LATENCY_ROUNDING_MS: f64 = 0.001;
-/// Lines of progress come this late, at most, and are printed with a decimal of a second.
+/// Progress lines may be this late; their times have one decimal of a second.
 const LINE_S: f64 = 0.15;
-/// A run whose clients were all given up, or that connected for long, is shorter than asked for.
+/// A run may be shorter than requested if all clients were aborted, or connecting took long.
 const SHORTER_S: f64 = 1.0;
-/// Where lines of progress cover this much of a run, they hold at least half as much of its
-/// transactions.
+/// Progress lines that cover this share of a run hold at least half as much of its transactions.
 const COVERED: f64 = 0.75;
 
-/// The smallest share of clients that rate and latency must account for if no client ever waits.
+/// The minimum share of clients that rate and latency must account for if no client ever waits.
 const BUSY_MIN: f64 = 0.75;
 
-/// What is told of lines of progress without a report.
+/// The warning for progress lines without a report.
 pub(super) const CUT_OFF: &str = "the report is missing or cut off";
 /// Why a run failed.
 pub(super) const ABORTED: &str =
     "pgbench gave clients up (Run was aborted), so that its results are incomplete";
 
-/// What is wrong with the output.
 pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     let mut said = output.said.clone();
     // A few connections at the beginning of a run are not part of a transaction's time.
@@ -72,7 +70,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     said
 }
 
-/// What a log of sums shows and no report does.
+/// Findings that only a log of sums shows.
 pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, String)> {
     let skipped = sums.skipped();
     (skipped > 0 && output.processed.is_none() && output.points.is_empty()).then(|| {
@@ -99,7 +97,7 @@ pub(super) fn contradictions(output: &Output, started: Option<f64>) -> Vec<Strin
     all
 }
 
-/// Whether there are more transactions than the clients were to make.
+/// Checks that there are no more transactions than the clients should execute.
 fn more_than_asked(output: &Output) -> Option<String> {
     let (each, clients, processed) = (output.per_client?, output.clients?, output.processed?);
     let asked = each.saturating_mul(u64::from(clients));
@@ -111,10 +109,10 @@ fn more_than_asked(output: &Output) -> Option<String> {
     })
 }
 
-/// Whether the share of failed transactions is that of their count. Versions differ in whether
-/// skipped ones count.
+/// Checks the share of failed transactions against their count. Versions differ in whether skipped
+/// ones count.
 fn failed_share(output: &Output) -> Option<String> {
-    /// It has three decimals.
+    /// The share has three decimals.
     const ROUNDING: f64 = 0.001;
     let (failed, percent) = (output.failed?, output.failed_percent?);
     let all = output.processed?.saturating_add(failed);
@@ -126,8 +124,8 @@ fn failed_share(output: &Output) -> Option<String> {
     })
 }
 
-/// Whether the lag behind the schedule cannot be so: its mean is above its maximum, or above the
-/// mean latency, which includes it.
+/// Checks the lag behind the schedule: its mean must not exceed its maximum, or the mean latency,
+/// which includes it.
 pub(super) fn lag(output: &Output) -> Option<String> {
     let (mean_ms, longest_ms) = output.lag_ms?;
     let is_above = |limit_ms: f64| mean_ms > limit_ms + LATENCY_ROUNDING_MS;
@@ -146,8 +144,8 @@ pub(super) fn lag(output: &Output) -> Option<String> {
     ))
 }
 
-/// Little's law: the rate times the mean latency, without the lag behind a schedule, are the
-/// clients that were busy.
+/// Little's law: the rate times the mean latency, without the lag behind a schedule, is the number
+/// of busy clients.
 fn busy(output: &Output, tps: f64) -> Option<String> {
     let (clients, printed_ms) = (output.clients?, output.latency_ms?);
     let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
@@ -172,8 +170,8 @@ fn busy(output: &Output, tps: f64) -> Option<String> {
     ))
 }
 
-/// Whether each client begins a transaction as soon as the one before has ended, until the time is
-/// over, and each transaction counts.
+/// Whether each client begins a transaction as soon as the previous one has ended, until the time
+/// is over, and each transaction counts.
 fn is_always_busy(output: &Output) -> bool {
     let rated = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
     let rates = output.tps_with_connecting.zip(output.tps);
@@ -184,7 +182,7 @@ fn is_always_busy(output: &Output) -> bool {
     timed && !rated && !connects && !failed && !output.aborted
 }
 
-/// Whether the count over its rate is the time that the run was to last.
+/// Checks the requested duration against the count and its rate.
 fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let stated_s = output.duration_s.filter(|seconds| *seconds > 0.0)?;
     let rate = output.tps_with_connecting.unwrap_or(tps);
@@ -195,7 +193,7 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
     let short =
         made_s < stated_s * (1.0 - TOLERANCE) - connecting_s - SHORTER_S.min(stated_s / 2.0);
-    // What was under way when the time was over took no longer than all transactions together.
+    // Transactions in progress at the end took no longer than all transactions together.
     let latencies_s = output
         .latency_ms
         .map_or(f64::INFINITY, |ms| processed as f64 * ms / 1e3);
@@ -208,10 +206,10 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
     })
 }
 
-/// No part is more than the whole.
+/// Checks that no part exceeds the whole.
 fn parts(output: &Output, processed: u64) -> Vec<String> {
     let mut all = Vec::new();
-    // Versions differ in what they count among them.
+    // Versions differ in what they include in the count.
     let most = processed
         .saturating_add(output.skipped.unwrap_or(0))
         .saturating_add(output.failed.unwrap_or(0));
@@ -231,8 +229,7 @@ fn parts(output: &Output, processed: u64) -> Vec<String> {
     all
 }
 
-/// Lines of progress hold no more transactions than the report; and where they cover the run, not
-/// much less.
+/// Progress lines hold no more transactions than the report; if they cover the run, not much less.
 fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> Option<String> {
     let (mut sum, mut most, mut covered_s) = (0.0, 0.0_f64, 0.0);
     for (_, length_s, point) in times(output, started) {
@@ -243,7 +240,7 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     if covered_s <= 0.0 {
         return None;
     }
-    // Some versions count what was skipped, too.
+    // Some versions also count skipped transactions.
     let count = processed
         .saturating_add(output.skipped.unwrap_or(0))
         .saturating_add(output.failed.unwrap_or(0)) as f64;
@@ -262,7 +259,7 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     })
 }
 
-/// Marks and reports progress lines that hold more than the report has room for.
+/// Marks and reports progress lines that exceed the report's total.
 pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
     let Some(processed) = output.processed else {
         return Vec::new();

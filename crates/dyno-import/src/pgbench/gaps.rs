@@ -1,4 +1,4 @@
-//! What pgbench's output does not tell.
+//! Values missing in pgbench's output.
 
 use dyno_core::record::{NotObserved, RunRecord};
 
@@ -7,8 +7,8 @@ use super::record::{rate, throttled};
 use super::sums::Sums;
 use crate::gaps::gap;
 
-/// What this run's output leaves unknown. Fields of these names hold zero where their type leaves
-/// no choice.
+/// Values missing in this run's output. Fields with these names are zero if their type allows
+/// nothing else.
 pub(super) fn gaps(
     output: &Output,
     run: &RunRecord,
@@ -72,7 +72,7 @@ pub(super) fn gaps(
     gaps
 }
 
-/// What is unknown about the latencies and the failures.
+/// Missing latencies and failures.
 fn of_latencies(
     output: &Output,
     run: &RunRecord,

@@ -1,4 +1,4 @@
-//! pgbench's output and its logs of transactions, as runs.
+//! Imports pgbench's output and its logs of transactions.
 
 mod doubts;
 mod gaps;
@@ -17,14 +17,13 @@ use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use output::Output;
 use transactions::Transactions;
 
-/// What one run left: what it printed, and what it logged.
+/// One run's data: its output and its log.
 struct Parts {
     output: Option<Output>,
-    /// All files of the log, one for each thread.
+    /// All files of the log, one per thread.
     logged: Option<Logged>,
 }
 
-/// A run's log of transactions.
 struct Logged {
     /// Its first file.
     file: String,
@@ -33,8 +32,8 @@ struct Logged {
     digest: LogHash,
 }
 
-/// The runs of these logs. Logs of transactions belong to the one run of the others, else each set
-/// of files of one name is a run.
+/// The runs in these logs. Logs of transactions belong to the only run of the others; without one,
+/// files with the same name form a run.
 ///
 /// # Errors
 /// A log that is neither pgbench's output nor one of its logs.
@@ -98,8 +97,8 @@ pub(crate) fn is_log(text: &str) -> bool {
     transactions::read(text).is_some()
 }
 
-/// What the files of all threads of one run have in common: `pgbench_log.4711` of
-/// `pgbench_log.4711` and `pgbench_log.4711.1`. A prefix may have points, too.
+/// The common name of the files of all threads: `pgbench_log.4711` for `pgbench_log.4711` and
+/// `pgbench_log.4711.1`. A prefix may contain points, too.
 pub fn stem(name: &str) -> String {
     let path = Path::new(name);
     let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -117,7 +116,7 @@ pub fn stem(name: &str) -> String {
     path.with_file_name(stem).display().to_string()
 }
 
-/// Puts lines of progress in a file of their own, as standard error is, to the report.
+/// Adds progress lines from a separate file, such as standard error, to the report.
 fn join(outputs: &mut Vec<Output>) {
     let [one, other] = outputs.as_slice() else {
         return;
@@ -135,7 +134,7 @@ fn join(outputs: &mut Vec<Output>) {
     }
 }
 
-/// Puts a log's lines to those of the same run.
+/// Adds a log's lines to those of the same run.
 fn add(
     log: &Log<'_>,
     read: Transactions,

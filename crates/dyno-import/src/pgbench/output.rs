@@ -1,4 +1,4 @@
-//! What pgbench prints: a line each `--progress` seconds, and the report at the end (versions 9.5
+//! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
 use super::report::{of_script, report};
@@ -7,11 +7,11 @@ use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
 
-/// One line of `--progress`. Rates are per second, times milliseconds.
+/// One progress line. Rates are per second, times milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Point {
     pub(super) line: usize,
-    /// It contradicts the report.
+    /// Whether it contradicts the report.
     pub(super) left_out: bool,
     /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
     pub(super) at_s: f64,
@@ -25,7 +25,7 @@ pub(super) struct Point {
     pub(super) retries: Option<u64>,
 }
 
-/// What the report tells of one of several scripts.
+/// The report's figures for one of several scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Script {
     pub(super) name: String,
@@ -42,13 +42,13 @@ pub(super) struct Statement {
     pub(super) text: String,
 }
 
-/// One run's output. `None` is what it did not print.
+/// One run's output. `None` means it was not printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Output {
     pub(super) file: String,
     /// The first line that belongs to it.
     pub(super) line: usize,
-    /// What is between the parentheses of the banner.
+    /// The text in parentheses in the banner.
     pub(super) version: Option<String>,
     pub(super) argv: Vec<String>,
     pub(super) moment_before: Option<Moment>,
@@ -63,53 +63,53 @@ pub(super) struct Output {
     pub(super) per_client: Option<u64>,
     pub(super) processed: Option<u64>,
     pub(super) failed: Option<u64>,
-    /// What share of all they are, in percent, as printed.
+    /// Their share of all transactions in percent, as printed.
     pub(super) failed_percent: Option<f64>,
     pub(super) skipped: Option<u64>,
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,
-    /// The limit, and how many were above it.
+    /// The limit, and the number of transactions above it.
     pub(super) limit: Option<(f64, u64)>,
     pub(super) latency_ms: Option<f64>,
-    /// The mean is over failed transactions too.
+    /// Whether the mean includes failed transactions.
     pub(super) latency_with_failures: bool,
     pub(super) stddev_ms: Option<f64>,
-    /// The mean and the longest.
+    /// Mean and maximum.
     pub(super) lag_ms: Option<(f64, f64)>,
     pub(super) connecting_ms: Option<f64>,
     /// The mean time to connect for each transaction (`--connect`).
     pub(super) reconnecting_ms: Option<f64>,
-    /// Without the time to connect where both are printed.
+    /// Without the time to connect if both are printed.
     pub(super) tps: Option<f64>,
-    /// With it, which versions before 14 print beside it.
+    /// With the time to connect, which versions before 14 also print.
     pub(super) tps_with_connecting: Option<f64>,
-    /// The report lacks its rate, which was computed from its other figures.
+    /// Whether the report lacks its rate, which was then computed from other figures.
     pub(super) lacks_rate: bool,
-    /// A client was given up, so that the figures are incomplete.
+    /// Whether a client was aborted, so that the figures are incomplete.
     pub(super) aborted: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
-    /// What it complained of: the line, and the text.
+    /// Error messages: line and text.
     pub(super) complaints: Vec<(usize, String)>,
-    /// What could not be read, or was understood only partly.
+    /// Warnings about data that could not be read, or only in part.
     pub(super) said: Vec<(Option<usize>, String)>,
     /// All of the run's lines, for its name.
     pub(super) digest: LogHash,
 }
 
 impl Output {
-    /// Whether there is any figure in it.
+    /// Whether it contains any figure.
     pub(super) fn has_figures(&self) -> bool {
         !self.points.is_empty() || self.processed.is_some() || self.tps.is_some()
     }
 
-    /// Whether it holds lines of progress alone, as standard error does.
+    /// Whether it contains only progress lines, as standard error does.
     pub(super) fn is_progress_alone(&self) -> bool {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
     }
 
-    /// Computes a missing rate from the rest of the report: the count over the time, or over the
-    /// clients' successive latencies.
+    /// Computes a missing rate from the rest of the report: from count and time, or from the
+    /// clients' consecutive latencies.
     pub(super) fn complete(&mut self) {
         let lacks = self.tps.is_none() && self.points.is_empty();
         let Some(processed) = self.processed.filter(|_| lacks) else {
@@ -135,12 +135,12 @@ impl Output {
         self.said.push((Some(self.line), text));
     }
 
-    /// The mean latency of a transaction. If none was timed, pgbench prints the clients' time over
-    /// their transactions, which includes the time to connect for each (`--connect`).
+    /// The mean latency of a transaction. If none was timed, pgbench prints the clients' time
+    /// divided by their transactions, which includes the time to connect for each (`--connect`).
     pub(super) fn mean_ms(&self) -> Option<f64> {
         let computed = self.stddev_ms.is_none();
         let connecting = self.reconnecting_ms.filter(|_| computed).unwrap_or(0.0);
-        // Before version 14 the two rates show how much of the time it was.
+        // Before version 14 the two rates show this share of the time.
         let rates = self.tps_with_connecting.zip(self.tps);
         let rates = rates.filter(|(with, without)| computed && with < without);
         let share = rates.map_or(1.0, |(with, without)| with / without);
@@ -151,13 +151,13 @@ impl Output {
         self.kind.is_some() || self.clients.is_some() || self.processed.is_some()
     }
 
-    /// Whether the report's last line is there.
+    /// Whether the report has its last line.
     pub(super) fn is_whole(&self) -> bool {
         self.processed.is_some() && self.tps.is_some()
     }
 }
 
-/// Complaints that are kept of one run.
+/// Maximum number of error messages kept per run.
 const COMPLAINTS_MAX: usize = 20;
 
 /// All runs of a log that have figures.
@@ -181,7 +181,7 @@ struct Reader<'a> {
     file: &'a str,
     runs: Vec<Output>,
     run: Option<Output>,
-    /// The last command and moment that stood by themselves.
+    /// The last separate command and time.
     argv: Vec<String>,
     moment: Option<Moment>,
     in_statements: bool,
@@ -234,19 +234,19 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a line can only be of a run behind the one that is being read.
+    /// Whether a line can only belong to a run after the current one.
     fn begins(&self, bare: &str) -> bool {
         let Some(run) = &self.run else {
             return false;
         };
-        // Lines of progress come first where standard error was kept before standard output.
+        // Progress lines come first if standard error was saved before standard output.
         bare.starts_with("pgbench (") && (run.version.is_some() || run.begun_report())
             || bare.starts_with("transaction type: ") && run.begun_report()
             || bare.starts_with("progress: ") && run.begun_report()
     }
 
     /// Whether the report already has such a line: some people keep only the lines of a run that
-    /// differ from the run before.
+    /// differ from the previous run.
     fn begins_again(&self, bare: &str) -> bool {
         let Some(run) = &self.run else {
             return false;
@@ -271,7 +271,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Begins another run with the banner, the scripts and the scale of the one before it.
+    /// Begins another run with the banner, scripts and scale of the previous one.
     fn goes_on(&mut self, number: usize) {
         let before = self.run.take().unwrap_or_default();
         let run = self.open(number);
@@ -315,7 +315,7 @@ impl Reader<'_> {
         run.points.push(point);
     }
 
-    /// Takes a line; `false` if it is none of pgbench's that has a figure.
+    /// Parses a line; returns `false` if it is not a line of pgbench with a figure.
     fn line(&mut self, bare: &str, number: usize) -> bool {
         if let Some(rest) = bare.strip_prefix("pgbench (") {
             let version = rest.strip_suffix(')').unwrap_or(rest).to_owned();
@@ -363,7 +363,7 @@ fn point(rest: &str) -> Option<Point> {
     for part in parts {
         let words: Vec<&str> = part.split_whitespace().collect();
         let count = words.first().and_then(|word| number::count(word));
-        // `lat NaN ms` where nothing ended.
+        // `lat NaN ms` if no transaction ended.
         match words.as_slice() {
             ["lat", ms, "ms", rest @ ..] => {
                 point.latency_ms = time(ms);
@@ -383,11 +383,11 @@ fn point(rest: &str) -> Option<Point> {
     Some(point)
 }
 
-/// Whether a line says that clients were given up: `pgbench: error: client 1 aborted in command …`,
+/// Whether a line says that clients were aborted: `pgbench: error: client 1 aborted in command …`,
 /// `Run was aborted; the above results are incomplete.`
 fn aborts(bare: &str) -> bool {
     let said = bare.strip_prefix("pgbench: ").unwrap_or(bare);
-    // Version 13 alone calls it fatal.
+    // Only version 13 calls it fatal.
     let said = (said.strip_prefix("error: "))
         .or_else(|| said.strip_prefix("fatal: "))
         .unwrap_or(said);
@@ -399,10 +399,10 @@ fn time(word: &str) -> Option<f64> {
     number::decimal(word).filter(|ms| *ms >= 0.0)
 }
 
-/// `0.188           0           0  UPDATE …`: the mean, and perhaps failures and retries.
+/// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
 fn statement(bare: &str) -> Option<Statement> {
     let (mean_ms, mut rest) = number::leading(bare)?;
-    // A statement may begin with a digit, but counts stand far apart from it.
+    // A statement may begin with a digit, but counts have wide spacing.
     while let Some((_, behind)) = number::leading_count(rest)
         .filter(|(_, behind)| behind.starts_with("  ") && rest.starts_with("  "))
     {
@@ -415,7 +415,7 @@ fn statement(bare: &str) -> Option<Statement> {
     })
 }
 
-/// Whether the last line of a log may lack the end of a figure, or what follows it.
+/// Whether the last line of a log may lack the end of a figure, or the text after it.
 fn is_torn(bare: &str) -> bool {
     let rate = bare.starts_with("tps = ") && !bare.contains('(');
     rate || text::decimals_at_end(bare).is_some()

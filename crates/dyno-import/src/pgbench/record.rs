@@ -1,4 +1,4 @@
-//! From what one run of pgbench left to a recorded run.
+//! Converts the output and log of a pgbench run to a record.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use crate::{Found, Options};
 /// Transactions without a time; a check of the verdict uses this name.
 const UNTIMED: &str = "import.untimed";
 
-/// Times of progress from here on are seconds since 1970.
+/// Progress times from this value on are seconds since 1970.
 const EPOCH_S: f64 = 1e9;
 
-/// A run with what its reader should know.
+/// A run with its warnings.
 pub(super) fn found(parts: Parts, options: &Options) -> Found {
     let mut output = parts.output.unwrap_or_default();
     let logged = parts.logged;
@@ -103,7 +103,7 @@ fn untimed(single: Option<&Single>) -> Option<dyno_core::record::Fact> {
     Some(fact(UNTIMED, untimed.to_string(), source))
 }
 
-/// When the run began: as lines of progress say it, as the first transaction does, or the caller.
+/// When the run began: from the progress lines, the first transaction, or the caller.
 fn started(output: &Output, single: Option<&Single>, options: &Options) -> Option<f64> {
     let first = output.points.first().filter(|point| point.at_s >= EPOCH_S);
     let stamped = first.map(|point| {
@@ -114,7 +114,7 @@ fn started(output: &Output, single: Option<&Single>, options: &Options) -> Optio
     stamped.or(single.map(Single::started_unix_s)).or(before)
 }
 
-/// The lines that a run is known by.
+/// The hash that identifies the run.
 fn hash<'a>(output: &'a Output, logged: Option<&'a Logged>) -> &'a LogHash {
     match logged {
         Some(log) if output.file.is_empty() => &log.digest,
@@ -151,7 +151,7 @@ fn about(output: &Output, logged: Option<&Logged>, file: &str) -> About {
     }
 }
 
-/// A built-in script by the name that `--builtin` takes, a file's name, or `pgbench`.
+/// A built-in script's name for `--builtin`, a file's name, or `pgbench`.
 fn workload(output: &Output) -> String {
     let kind = output.kind.as_deref().unwrap_or("pgbench");
     let kind = kind.trim_start_matches("<builtin: ").trim_end_matches('>');
@@ -169,7 +169,7 @@ fn workload(output: &Output) -> String {
 
 fn target(output: &Output) -> TargetSummary {
     let version = output.version.as_deref().unwrap_or_default();
-    // The server's is printed where it is another one.
+    // The server's version is printed if it differs.
     let server = version.split_once(", server ").map(|(_, server)| server);
     TargetSummary {
         family: Some(Family::Postgres),
@@ -179,8 +179,8 @@ fn target(output: &Output) -> TargetSummary {
     }
 }
 
-/// How the run was driven; `None` where the clients are not told. Of a rate that was asked for and
-/// is not told, the response times tell that there was one.
+/// How the run was driven; `None` if the number of clients is unknown. If the rate is unknown,
+/// response times still show that there was one.
 fn drive(output: &Output) -> Option<Drive> {
     let clients = output.clients.filter(|clients| *clients > 0)?;
     let seconds = |s: f64| Duration::try_from_secs_f64(s).ok();
@@ -202,7 +202,7 @@ pub(super) fn throttled(output: &Output) -> bool {
     output.lag_ms.is_some() || output.points.iter().any(|point| point.lag_ms.is_some())
 }
 
-/// The rate that was asked for, which only the command line tells.
+/// The requested rate, which only the command line contains.
 pub(super) fn rate(output: &Output) -> Option<f64> {
     let argv = &output.argv;
     let at = argv
@@ -236,7 +236,7 @@ pub(super) fn times(
     output.points.iter().filter_map(move |point| {
         let at_s = point.at_s - origin;
         let length = at_s - before;
-        // Lines go forward, unless the log is damaged.
+        // Times increase, unless the log is damaged.
         if length <= 0.0 {
             return None;
         }
@@ -245,7 +245,8 @@ pub(super) fn times(
     })
 }
 
-/// The lines of progress. Counts are rates times the length, of which pgbench prints the rates.
+/// The progress lines as intervals. Counts are rates times length, because pgbench prints only
+/// rates.
 fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
     let sessions = output.clients;
     times(output, started)
@@ -278,7 +279,7 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
         .collect()
 }
 
-/// What the lines of progress hold besides rates.
+/// The contents of progress lines apart from rates.
 fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
     type Pick = fn(&Point) -> Option<f64>;
     let kinds: [(&str, &str, &str, Pick); 4] = [
@@ -315,7 +316,7 @@ fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
         facts.push(fact("import.tries", tries.to_string(), printed));
     }
     if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
-        // The rate is without the time to connect, which is in the duration.
+        // The rate excludes the time to connect, which the duration includes.
         let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
         let implied = format!("{:.3}", processed as f64 / tps + connecting_s);
         let source = "a count divided by its rate, and the time to connect";
@@ -355,7 +356,7 @@ fn events(output: &Output) -> Vec<Event> {
     complaints.map(event).collect()
 }
 
-/// The summary, if the report is there, or the log of all transactions.
+/// The summary, if there is a report or a log of all transactions.
 fn summary(
     output: &Output,
     run: &RunRecord,
@@ -366,7 +367,7 @@ fn summary(
         let single = single.filter(|single| single.is_whole && output.points.is_empty())?;
         return Some(single.summary(runs::summary(run, started, single.length_s()), output));
     };
-    // Of no transaction the rate tells no time.
+    // Without transactions, the rate gives no time.
     let measured_s = match tps > 0.0 {
         true => processed as f64 / tps,
         false => output.duration_s?,
@@ -425,7 +426,7 @@ fn summary(
     Some(summary)
 }
 
-/// What the lines of progress tell of a run whose report is missing.
+/// The summary from progress lines of a run without a report.
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
     let told = dyno_analysis::window::told(run.intervals.iter());
     let mut summary = runs::summary(run, started, told.length_s);
@@ -434,7 +435,7 @@ fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
     summary
 }
 
-/// What the report tells of each script, where the log does not.
+/// The report's figures for each script, if the log does not have them.
 fn figures(output: &Output, single: bool) -> Vec<Figure> {
     let figure = |name: String, value: f64, unit: &str, better| Figure {
         name,

@@ -1,10 +1,10 @@
-//! Lines of pgbench's report.
+//! Parses the lines of pgbench's report.
 
 use super::output::{Output, Script};
 use crate::number;
 use crate::text::excerpt;
 
-/// Lines whose figure is followed by a blank, a bracket or nothing.
+/// Lines with a figure followed by a blank, a bracket or nothing.
 const FIGURES: [&str; 15] = [
     "scaling factor",
     "number of clients",
@@ -23,7 +23,6 @@ const FIGURES: [&str; 15] = [
     "tps",
 ];
 
-/// Reads a line of the report.
 pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
     let Some((label, value)) = bare.split_once([':', '=']) else {
         // `pgbench: duration: 5 s` has none of this.
@@ -101,7 +100,7 @@ fn above(run: &mut Output, label: &str, value: &str) -> bool {
     true
 }
 
-/// Reads a line about one of several scripts.
+/// Parses a line about one of several scripts.
 pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
     if let Some((_, name)) = bare
         .strip_prefix("SQL script ")

@@ -7,7 +7,7 @@ pub(super) fn short(name: &str) -> String {
     ending(name, 1)
 }
 
-/// The last steps of a script's path.
+/// The last components of a script's path.
 fn ending(name: &str, steps: usize) -> String {
     let name = name.trim_start_matches("<builtin: ").trim_end_matches('>');
     let start = name.rmatch_indices('/').nth(steps - 1);

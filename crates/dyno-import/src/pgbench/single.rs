@@ -1,4 +1,4 @@
-//! What a log of single transactions tells of a run.
+//! Evaluates a log of single transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,34 +15,32 @@ use crate::runs::{self, PERCENTS};
 
 const US_PER_S: f64 = 1e6;
 const NS_PER_MS: f64 = 1e6;
-/// Intervals are a second long, which is how everything else is looked at; longer ones where they
-/// would be too many.
+/// Interval lengths: a second, like everywhere else, or longer if there would be too many.
 const INTERVALS_US: [u64; 5] = [1, 10, 60, 3600, 86_400];
-/// So many intervals are told, at most: more than a day of seconds.
+/// Maximum number of intervals: more than a day of seconds.
 const INTERVALS_MAX: u64 = 100_000;
-/// So many scripts are told apart, at most: more than pgbench takes.
+/// Maximum number of scripts: more than pgbench accepts.
 const SCRIPTS_MAX: usize = 128;
-/// By how much the time from the first transaction to the last one may differ from that of the
-/// report: a share, and seconds.
+/// Tolerance between the time from the first to the last transaction and the report's: a share, and
+/// seconds.
 const LENGTH_TOLERANCE: (f64, f64) = (0.05, 2.0);
-/// A log that holds less of the transactions than this was sampled.
+/// A log with less than this share of the transactions was sampled.
 const WHOLE: f64 = 0.99;
 
-/// The transactions of a run.
 pub(super) struct Single<'a> {
     all: Vec<&'a Transaction>,
     columns: Columns,
     /// When the first one began, microseconds since 1970.
     start_us: u64,
     end_us: u64,
-    /// Whether it holds all transactions that the report counts.
+    /// Whether it contains all transactions that the report counts.
     pub(super) is_whole: bool,
-    /// Why it is not the report's, or without a report what its numbers show to be missing.
+    /// Why it does not belong to the report; without a report, why it is incomplete.
     pub(super) missing: Option<String>,
 }
 
 impl<'a> Single<'a> {
-    /// `None` where nothing in the log ended.
+    /// `None` if no transaction in the log ended.
     pub(super) fn of(
         log: &'a [Transaction],
         output: &Output,
@@ -96,7 +94,7 @@ impl<'a> Single<'a> {
         (done > 0).then_some(single)
     }
 
-    /// Transactions without a time, as scripts without a backslash command have some.
+    /// Transactions without a time, which occur in scripts without a backslash command.
     pub(super) fn untimed(&self) -> Option<u64> {
         let untimed = self.done().filter(|one| !one.is_timed(self.columns));
         Some(untimed.count() as u64).filter(|count| *count > 0)
@@ -115,16 +113,15 @@ impl<'a> Single<'a> {
         self.all.iter().filter(|one| one.end == End::Done)
     }
 
-    /// How long intervals are.
     fn step_us(&self) -> u64 {
         let all = self.end_us - self.start_us;
         let steps = INTERVALS_US.map(|seconds| seconds * 1_000_000);
         let fitting = steps.into_iter().find(|step| all / step < INTERVALS_MAX);
-        // One wrong time in a log may be centuries away.
+        // A wrong time in a log may be centuries off.
         fitting.unwrap_or(all / INTERVALS_MAX + 1)
     }
 
-    /// The seconds of the run: their bounds, and what ended in each.
+    /// The intervals of the run: their bounds, and the transactions that ended in each.
     fn seconds(&self) -> Vec<((f64, f64), &[&'a Transaction])> {
         let mut seconds = Vec::new();
         let mut rest = &self.all[..];
@@ -198,7 +195,7 @@ impl<'a> Single<'a> {
         seconds.map(interval).collect()
     }
 
-    /// All of them, and where there are several scripts, each one's.
+    /// All transactions, and if there are several scripts, those of each.
     pub(super) fn operations(&self, output: &Output) -> Vec<Operation> {
         let mut operations = vec![self.operation("event".to_owned(), |_| true)];
         let scripts = self.scripts();
@@ -235,7 +232,7 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// The scripts, and how many transactions of each ended as they should.
+    /// The scripts, and the number of successful transactions of each.
     fn scripts(&self) -> BTreeMap<u32, u64> {
         let mut scripts = BTreeMap::new();
         for one in self.done() {
@@ -244,7 +241,7 @@ impl<'a> Single<'a> {
         scripts
     }
 
-    /// Puts what the log tells into a summary that has the report's figures, if there was one.
+    /// Adds the log's data to a summary that contains the report's figures, if there was a report.
     pub(super) fn summary(&self, mut summary: RunSummary, output: &Output) -> RunSummary {
         if output.processed.is_none() {
             summary.totals = self.counters(&self.all);
@@ -270,7 +267,7 @@ impl<'a> Single<'a> {
         summary
     }
 
-    /// Percentiles of the values themselves.
+    /// Exact percentiles of the values.
     fn exact(
         &self,
         summary: &mut LatencySummary,
@@ -340,8 +337,8 @@ impl<'a> Single<'a> {
     }
 }
 
-/// What the columns behind the time are. One alone is the lag or the tries, which only the output
-/// tells.
+/// The meaning of the columns after the time. A single one is the lag or the number of tries, which
+/// only the output shows.
 fn columns(
     all: &[&Transaction],
     output: &Output,
@@ -370,8 +367,7 @@ fn columns(
     columns
 }
 
-/// Whether a log with so many transactions is that of a report with so many; as far as it is not,
-/// why.
+/// Whether the log contains the report's transactions; if not, why.
 fn is_whole(
     done: u64,
     processed: Option<u64>,
@@ -400,7 +396,7 @@ fn is_whole(
     is_whole
 }
 
-/// Whether the clients' numbers of their transactions show that some are missing, as in a sample
+/// Whether the clients' transaction numbers show that some are missing, as in a sample
 /// (`--sampling-rate`).
 fn missing(all: &[&Transaction]) -> Option<String> {
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
@@ -418,8 +414,8 @@ fn missing(all: &[&Transaction]) -> Option<String> {
     })
 }
 
-/// Whether clients lack in a log without its report. They are numbered from 0, and each thread of
-/// pgbench writes a file of its own clients.
+/// Whether clients are missing in a log without its report. They are numbered from 0, and each
+/// thread of pgbench writes a separate file with its clients.
 fn without_clients(all: &[&Transaction]) -> Option<String> {
     let clients: BTreeSet<u32> = all.iter().map(|one| one.client).collect();
     let lacking = u64::from(*clients.last()?) + 1 - clients.len() as u64;

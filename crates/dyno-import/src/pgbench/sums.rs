@@ -1,4 +1,4 @@
-//! What a log of sums (`--aggregate-interval`) shows about a run.
+//! Evaluates a log of sums (`--aggregate-interval`).
 
 use std::collections::BTreeMap;
 
@@ -41,15 +41,15 @@ impl Sums {
         self.times.is_empty()
     }
 
-    /// The length of these times; unknown if there is only one.
+    /// The interval between these times; unknown if there is only one.
     fn step(&self) -> Option<f64> {
         let starts: Vec<f64> = self.times.keys().map(|&from_s| from_s as f64).collect();
         let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         dyno_stats::median(&steps)
     }
 
-    /// When the second of these times begins, seconds since 1970: the first one's beginning is cut
-    /// to a whole second and is earlier than the run's.
+    /// When the second of these times begins, seconds since 1970: the first one's beginning is
+    /// truncated to a whole second and is earlier than the run's.
     pub(super) fn start_s(&self) -> Option<f64> {
         self.times.keys().nth(1).map(|&from_s| from_s as f64)
     }
@@ -70,7 +70,7 @@ impl Sums {
         skipped.fold(0, u64::saturating_add)
     }
 
-    /// The whole log as one time.
+    /// The whole log as a single sum.
     fn all(&self) -> Option<Sum> {
         let mut times = self.times.values();
         let mut all = *times.next()?;
@@ -112,8 +112,8 @@ impl Sums {
         intervals
     }
 
-    /// Puts the latencies of the whole log into a summary that has none, and the extremes into one
-    /// that has means.
+    /// Adds the latencies of the whole log to a summary that has none, and the extremes to one that
+    /// has means.
     pub(super) fn complete(&self, summary: &mut RunSummary, output: &Output) {
         let Some(all) = self.all() else {
             return;
@@ -205,7 +205,7 @@ impl Sum {
             (Some(own), Some(other)) => Some(own.saturating_add(other)),
             (own, other) => own.or(other),
         };
-        // A time without a transaction has extremes of 0.
+        // A sum without transactions has extremes of 0.
         if other.count > 0 {
             let none = self.count == 0;
             self.min_us = if none {
@@ -227,7 +227,7 @@ impl Sum {
         self.failed = more(self.failed, other.failed);
     }
 
-    /// A value that is valid only if a transaction was done.
+    /// A value that is valid only if a transaction succeeded.
     fn of_done(&self, value: f64) -> Option<f64> {
         (self.count > 0).then_some(value)
     }

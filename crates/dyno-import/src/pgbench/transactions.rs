@@ -1,37 +1,34 @@
-//! pgbench's logs of single transactions (`--log`), and of the transactions of some seconds
-//! (`--aggregate-interval`).
+//! Parses pgbench's logs of single transactions (`--log`) and of sums (`--aggregate-interval`).
 
 use dyno_core::interval::Latencies;
 
 const NS_PER_US: u64 = 1000;
-/// Seconds since 1970 of the times that are believed: from 2001 to 2286.
+/// Plausible times in seconds since 1970: from 2001 to 2286.
 const EPOCH: std::ops::Range<u64> = 1_000_000_000..10_000_000_000;
-/// A day, beyond which no latency is believed.
+/// The longest plausible latency: a day.
 const LATENCY_US_MAX: u64 = 86_400_000_000;
 
-/// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Done,
-    /// The server refused it too often.
+    /// The server rejected all tries.
     Failed,
-    /// It was late already when it was to begin.
+    /// It was already late when it was due to begin.
     Skipped,
 }
 
-/// One transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Transaction {
     /// When it ended, microseconds since the Unix epoch.
     pub(super) ended_us: u64,
-    /// From its scheduled start, or its start where none was scheduled.
+    /// From its scheduled start, or its start if there is no schedule.
     pub(super) latency_us: u64,
     pub(super) script: u32,
     pub(super) client: u32,
-    /// Which one of its client it was, from 1, skipped and failed ones included.
+    /// Its number within its client, from 1, including skipped and failed ones.
     pub(super) number: u64,
     pub(super) end: End,
-    /// The columns behind, as they stand: the lag, the tries after the first.
+    /// The columns after it, as printed: the lag, the tries after the first.
     more: [Option<u64>; 2],
 }
 
@@ -45,7 +42,7 @@ pub(super) struct Sum {
     pub(super) latency_us_squared: f64,
     pub(super) min_us: f64,
     pub(super) max_us: f64,
-    /// The sum of the lags behind the schedule, of a run that had one (`--rate`).
+    /// The sum of the lags behind the schedule, if there was one (`--rate`).
     pub(super) lag_us: Option<f64>,
     /// Transactions that were already late when due to begin.
     pub(super) skipped: Option<u64>,
@@ -56,17 +53,17 @@ pub(super) struct Sum {
     pub(super) failed: Option<u64>,
 }
 
-/// What a log of transactions holds.
+/// The contents of a log of transactions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transactions {
     pub(super) all: Vec<Transaction>,
     pub(super) sums: Vec<Sum>,
-    /// Lines that are neither: how many, and the first.
+    /// Unreadable lines: their number, and the first.
     pub(super) odd: usize,
     pub(super) first_odd: usize,
 }
 
-/// What the columns behind the time mean.
+/// The meaning of the columns after the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Columns {
     pub(super) lag: bool,
@@ -74,7 +71,7 @@ pub(super) struct Columns {
 }
 
 impl Transaction {
-    /// How long it waited for its start beyond the schedule.
+    /// How long it waited after its scheduled start.
     pub(super) fn lag_us(&self, columns: Columns) -> Option<u64> {
         columns.lag.then_some(self.more[0]).flatten()
     }
@@ -91,12 +88,11 @@ impl Transaction {
         self.latency_us.saturating_sub(lag)
     }
 
-    /// Whether it has a time: nothing takes 0 µs.
+    /// Whether it has a time: no transaction takes 0 µs.
     pub(super) fn is_timed(&self, columns: Columns) -> bool {
         self.service_us(columns) > 0
     }
 
-    /// How many columns there are behind the time.
     pub(super) fn columns(&self) -> usize {
         self.more.iter().flatten().count()
     }
@@ -113,7 +109,7 @@ impl Transaction {
     }
 }
 
-/// Reads a log; `None` if it is none: most of its lines are no transactions and no sums.
+/// Parses a log; `None` if most of its lines are neither transactions nor sums.
 pub(super) fn read(log: &str) -> Option<Transactions> {
     let mut read = Transactions::default();
     let mut first_time = None;
@@ -146,7 +142,7 @@ pub(super) fn read(log: &str) -> Option<Transactions> {
                 read.first_odd = index + 1;
             }
             read.odd += 1;
-            // A report is told from a log by its first lines.
+            // The first lines distinguish a log from a report.
             first_time?;
         }
     }
@@ -154,8 +150,8 @@ pub(super) fn read(log: &str) -> Option<Transactions> {
     (known > read.odd - cut).then_some(read)
 }
 
-/// `client number latency_us script epoch_s us [lag_us] [retries]`; the latency is a word where the
-/// transaction did not end as it should.
+/// `client number latency_us script epoch_s us [lag_us] [retries]`; the latency is a word if the
+/// transaction was not successful.
 fn transaction(words: &[&str]) -> Option<Transaction> {
     let [client, number, latency, script, seconds, us, more @ ..] = words else {
         return None;
@@ -176,7 +172,7 @@ fn transaction(words: &[&str]) -> Option<Transaction> {
     }
     let figure = |at: usize| match more.get(at) {
         None => Some(None),
-        // `nan` where there is none.
+        // `nan` if there is no value.
         Some(word) => match word.parse::<f64>().ok()? {
             value if value.is_finite() && value >= 0.0 => Some(Some(value as u64)),
             _ => Some(None),
@@ -193,9 +189,9 @@ fn transaction(words: &[&str]) -> Option<Transaction> {
     })
 }
 
-/// `epoch_s count sum sum_of_squares min max`, behind them the same four of the lag, and
-/// `skipped retried retries serialization_failures deadlock_failures`. Versions before 15 print
-/// only those that the options ask for.
+/// `epoch_s count sum sum_of_squares min max`, then the same four of the lag, and `skipped retried
+/// retries serialization_failures deadlock_failures`. Versions before 15 print only those that the
+/// options request.
 fn sum(words: &[&str]) -> Option<Sum> {
     let [from_s, count, sum, squares, min, max, ..] = words else {
         return None;

@@ -1,4 +1,4 @@
-//! What sysbench prints before a run begins, and the command line that some logs show.
+//! Parses sysbench's output before a run begins, and the command line if a log shows it.
 
 use dyno_core::plan::{RandKind, RandPlan};
 use dyno_core::redact;
@@ -17,7 +17,7 @@ pub(crate) fn banner(line: &str) -> Option<&str> {
     (digits && known).then_some(version)
 }
 
-/// Takes a line of the header; `false` if it is none.
+/// Parses a line of the header; returns `false` if it is not one.
 pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
     let line = line.trim();
     let value = |label: &str| {
@@ -69,7 +69,7 @@ fn distribution(line: &str) -> Option<RandPlan> {
     })
 }
 
-/// `Block size 16KiB` of a test of files, `block size: 1KiB` of one of memory; 0.4 has `Kb`.
+/// `Block size 16KiB` in a file test, `block size: 1KiB` in a memory test; 0.4 prints `Kb`.
 fn block(line: &str) -> Option<f64> {
     let rest = line
         .strip_prefix("Block size ")
@@ -85,7 +85,7 @@ fn block(line: &str) -> Option<f64> {
     Some(size * scale)
 }
 
-/// Which of the built-in tests prints this line.
+/// The built-in test that prints this line.
 fn kind(line: &str) -> Option<&'static str> {
     const SIGNS: [(&str, &str); 7] = [
         ("Prime numbers limit:", "cpu"),
@@ -117,7 +117,7 @@ pub(crate) fn command(line: &str) -> Option<Vec<String>> {
         }
         name == "sysbench" || (name.ends_with(".lua") && !word.starts_with('-'))
     };
-    // Variables and wrappers such as `time` and `numactl` may stand before it.
+    // Variables and wrappers such as `time` and `numactl` may precede it.
     let at = words.iter().position(is_program)?;
     let argv = &words[at..];
     let options = argv.iter().filter(|word| word.starts_with("--")).count();
@@ -132,7 +132,7 @@ pub(crate) fn command(line: &str) -> Option<Vec<String>> {
     Some(redact::argv(&argv[..end]))
 }
 
-/// The value of an option of a command line, whichever of its names was used. The last one counts.
+/// The value of an option of a command line under any of its names. The last one counts.
 pub(crate) fn option<'a>(argv: &'a [String], names: &[&str]) -> Option<&'a str> {
     argv.iter().rev().find_map(|word| {
         let (name, value) = word.strip_prefix("--")?.split_once('=')?;
@@ -141,7 +141,7 @@ pub(crate) fn option<'a>(argv: &'a [String], names: &[&str]) -> Option<&'a str> 
     })
 }
 
-/// What a command line runs: its first word that is no option and not the program.
+/// The workload of a command line: its first word that is neither an option nor the program.
 pub(crate) fn workload(argv: &[String]) -> Option<String> {
     let script = option(argv, &["test"]).map(str::to_owned);
     let first = argv.first()?;
@@ -156,7 +156,7 @@ pub(crate) fn workload(argv: &[String]) -> Option<String> {
     Some(base.strip_suffix(".lua").unwrap_or(base).to_owned())
 }
 
-/// Splits as a shell does, quotes and backslashes at line ends regarded.
+/// Splits a line as a shell does, including quotes and backslashes at line ends.
 fn words(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();

@@ -1,25 +1,23 @@
 //! sysbench's latency histogram: the table of `--histogram`, and the same as a CSV file.
 //!
 //! It has 1024 values from 0.001 to 100,000 ms, evenly spaced by their logarithm, each 1.8 % above
-//! the one before it. They are printed with three decimals, so that several of the smallest look
-//! alike; where all of those are there, they are told apart again.
+//! the previous one. They are printed with three decimals, so several of the smallest look alike;
+//! if all of those are present, they can be distinguished by their order.
 
 use super::model::Draft;
 use crate::{Log, number, text};
 
-/// Values of the histogram.
+/// Number of values.
 const VALUES: usize = 1024;
 /// The first and the last of them, in milliseconds.
 const FIRST_MS: f64 = 1e-3;
 const LAST_MS: f64 = 1e5;
 
-/// Whether the line is the table's title.
 pub(crate) fn is_title(line: &str) -> bool {
     line.trim_start()
         .starts_with("Latency histogram (values are in")
 }
 
-/// Whether the line is the table's heading.
 pub(crate) fn is_heading(line: &str) -> bool {
     line.contains("distribution") && line.contains("count") && line.contains("----")
 }
@@ -31,7 +29,7 @@ pub(crate) fn row(line: &str) -> Option<(f64, u64)> {
     entry(value, count)
 }
 
-/// A log that is a latency histogram as CSV and nothing else.
+/// A log that consists only of a latency histogram as CSV.
 pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
     let lines = text::lines(log.text);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
@@ -56,7 +54,7 @@ pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
 /// Latencies in milliseconds with their counts.
 type Rows = Vec<(f64, u64)>;
 
-/// `value_ms,count` and rows of two numbers; and those lines, from 1, that are neither.
+/// `value_ms,count` and rows of two numbers; and the other lines, from 1.
 fn csv(lines: &[&str]) -> Option<(Rows, Vec<usize>)> {
     let mut rows = Vec::new();
     let mut bad = Vec::new();
@@ -94,9 +92,9 @@ fn entry(value: &str, count: &str) -> Option<(f64, u64)> {
     (0.0..=1e9).contains(&value).then_some((value, count))
 }
 
-/// Rows with the values that sysbench meant, lowest first.
+/// Rows with sysbench's exact values, lowest first.
 pub(crate) fn resolve(mut rows: Rows) -> Rows {
-    // The sort is stable: rows that look alike stay in their order, which is that of the values.
+    // The sort is stable: rows that look alike keep their order, which is that of the values.
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut out = Vec::with_capacity(rows.len());
     for group in rows.chunk_by(|a, b| a.0 == b.0) {
@@ -110,9 +108,9 @@ pub(crate) fn resolve(mut rows: Rows) -> Rows {
     out
 }
 
-/// The histogram's values that are printed as this one.
+/// The histogram's values that are printed like this.
 fn printed_as(printed: f64) -> Vec<f64> {
-    // From half a step of the last decimal below to half a step above, and a little for rounding.
+    // From half a step of the last decimal below to half a step above, plus a little for rounding.
     let index = |ms: f64| position(ms.max(FIRST_MS)).clamp(0.0, (VALUES - 1) as f64);
     let from = index(printed - 0.000_6).floor() as usize;
     let to = index(printed + 0.000_6).ceil() as usize;

@@ -1,12 +1,12 @@
-//! Intermediate reports as scripts print them through sysbench's hooks: CSV lines with or without
-//! a heading, and JSON objects.
+//! Intermediate reports that scripts print through sysbench's hooks: CSV lines with or without a
+//! heading, and JSON objects.
 
 use serde_json::Value;
 
 use super::model::{Point, PrintedPercentile};
 use crate::{civil, number};
 
-/// What a column of a CSV with a heading holds.
+/// The contents of a CSV column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     Time,
@@ -16,7 +16,7 @@ enum Column {
     Reads,
     Writes,
     Other,
-    /// With its percentile, if the heading tells it.
+    /// With its percentile, if the heading has it.
     Latency(Option<f64>),
     Errors,
     Reconnects,
@@ -28,11 +28,11 @@ enum Column {
 pub(crate) struct Heading {
     separator: char,
     columns: Vec<Column>,
-    /// Columns whose meaning is not known, as they are named.
+    /// Names of unknown columns.
     pub(crate) unknown: Vec<String>,
 }
 
-/// A line as the heading of intermediate reports: it names a time and a rate.
+/// Parses a line as the heading of intermediate reports: it names a time and a rate.
 pub(crate) fn heading(line: &str) -> Option<Heading> {
     let separator = [';', '\t', ','].into_iter().find(|c| line.contains(*c))?;
     let names: Vec<&str> = line.split(separator).map(plain).collect();
@@ -99,8 +99,8 @@ fn percent(word: &str) -> Option<f64> {
 }
 
 impl Heading {
-    /// A line below the heading; `Err` says why a line of numbers does not fit, `None` is another
-    /// kind of line.
+    /// Parses a line below the heading; `Err` says why a line of numbers does not fit, `None` is
+    /// another kind of line.
     pub(crate) fn row(&self, line: &str, number: usize) -> Option<Result<(Point, bool), String>> {
         let fields: Vec<&str> = line.split(self.separator).map(plain).collect();
         let digit = |field: &&str| field.starts_with(|c: char| c.is_ascii_digit());
@@ -160,7 +160,7 @@ impl Heading {
 
 /// A line of `sysbench.report_csv`, which prints no heading: time, threads, tps, qps, reads,
 /// writes, other, latency, errors, reconnects. The first two are whole; the others have two
-/// decimals, behind a point or a comma.
+/// decimals, after a point or a comma.
 pub(crate) fn bare_row(line: &str, number: usize) -> Option<Point> {
     let fields: Vec<&str> = line.trim().split(',').collect();
     let integer = |field: &&str| !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit());
@@ -204,8 +204,8 @@ pub(crate) fn bare_row(line: &str, number: usize) -> Option<Point> {
     })
 }
 
-/// The objects of `sysbench.report_json` in a text, whole or cut off: each with its line, counted
-/// from `first_line`; and the lines of those that are not understood.
+/// The objects of `sysbench.report_json` in a text, complete or cut off: each with its line,
+/// counted from `first_line`; and the lines of unreadable ones.
 pub(crate) fn objects(text: &str, first_line: usize) -> (Vec<Point>, Vec<usize>) {
     let mut points = Vec::new();
     let mut bad = Vec::new();
@@ -222,7 +222,7 @@ pub(crate) fn objects(text: &str, first_line: usize) -> (Vec<Point>, Vec<usize>)
                 }
             }
             _ => {
-                // Cut off or damaged: what begins below may be whole.
+                // Cut off or damaged: an object that begins below may be complete.
                 bad.push(line);
                 at = start + 1;
                 let Some(next) = text[at..].find("\n  {").or_else(|| text[at..].find("\n{")) else {
@@ -235,8 +235,8 @@ pub(crate) fn objects(text: &str, first_line: usize) -> (Vec<Point>, Vec<usize>)
     (points, bad)
 }
 
-/// How many more brackets a line opens than it closes, strings not regarded: what sysbench prints
-/// has none in them.
+/// Opening minus closing brackets in a line. Strings are ignored, because sysbench prints none with
+/// brackets.
 pub(crate) fn nesting(line: &str) -> i64 {
     line.chars()
         .map(|c| match c {

@@ -1,5 +1,5 @@
-//! Intermediate reports: `[ 12s ] thds: 8 tps: 100.00 …`, as sysbench 0.5, 1.0 and 1.1 print them.
-//! Every figure is found by its label, so that a missing one is only missing.
+//! Parses intermediate reports: `[ 12s ] thds: 8 tps: 100.00 …`, as sysbench 0.5, 1.0 and 1.1 print
+//! them. Figures are found by their labels, so any of them may be missing.
 
 use super::model::{Point, PrintedPercentile, Throughput};
 use crate::{number, text};
@@ -7,18 +7,18 @@ use crate::{number, text};
 const MIB: f64 = 1_048_576.0;
 const MB: f64 = 1_000_000.0;
 
-/// What a line in brackets says.
+/// The contents of a line that starts with a time in brackets.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reported {
     /// Events and statements.
     Point(Point),
     /// Bytes.
     Throughput(Throughput),
-    /// Open loop: (at_s, due and not begun, under way). It adds to the line before it.
+    /// Open loop: (at_s, due but not begun, in progress). It adds to the line before it.
     Queue(f64, Option<u64>, Option<u32>),
     /// Statistics follow that cover the time since the last checkpoint.
     Checkpoint(f64),
-    /// A time, and nothing known behind it.
+    /// A time followed by unknown text.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ const RATES: [&str; 2] = [" tps: ", " eps: "];
 /// The number of decimals of printed rates.
 const DECIMALS: usize = 2;
 
-/// The kinds of report lines of a run, used to recognize a cut line: a killed process leaves whole
+/// The kinds of report lines of a run, used to recognise a cut line: a killed process leaves whole
 /// blocks, not whole lines.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
@@ -42,7 +42,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// Whether a line is cut off, within its last figure or behind it. The log ends with it if
+    /// Whether a line is cut off, within its last figure or after it. The log ends with it if
     /// `is_last`.
     pub(crate) fn is_cut(&mut self, line: &str, is_last: bool) -> bool {
         let own = text::shape(line);
@@ -78,7 +78,7 @@ pub(crate) fn is_torn(text: &str) -> bool {
     ends_early || text.ends_with('/') || text.ends_with(':')
 }
 
-/// A line of that kind; `None` if it is not one.
+/// Parses an intermediate report; `None` if the line is not one.
 pub(crate) fn parse(line: &str, number: usize) -> Option<Reported> {
     let (at_s, rest) = time(line)?;
     if rest.to_ascii_lowercase().contains("checkpoint report") {
@@ -102,7 +102,7 @@ pub(crate) fn parse(line: &str, number: usize) -> Option<Reported> {
     Some(Reported::Unknown)
 }
 
-/// `[ 12s ]`, and what follows.
+/// `[ 12s ]`, and the rest.
 fn time(line: &str) -> Option<(f64, &str)> {
     let inside = line.trim_start().strip_prefix('[')?;
     let (at_s, rest) = number::leading(inside)?;
@@ -112,7 +112,7 @@ fn time(line: &str) -> Option<(f64, &str)> {
 }
 
 fn point(at_s: f64, rest: &str, number: usize) -> Option<Point> {
-    // sysbench 0.5 wrote the first, before that the second.
+    // Labels differ between versions and between tests.
     let per_s = |names: [&str; 2]| after(rest, names[0]).or_else(|| after(rest, names[1]));
     let tps = per_s(["tps:", "eps:"]);
     let mut point = Point {
@@ -136,7 +136,7 @@ fn point(at_s: f64, rest: &str, number: usize) -> Option<Point> {
     }
     let rates = [tps, point.queries, point.reads, point.writes];
     let sane = (rates.iter().flatten()).all(|rate| (0.0..=number::RATE_MAX).contains(rate));
-    // A line without a rate is another kind of line, or a damaged one.
+    // A line without a rate is another kind of line, or damaged.
     (sane && (tps.is_some() || point.queries.is_some())).then_some(point)
 }
 
@@ -162,7 +162,7 @@ fn latency(rest: &str) -> Option<PrintedPercentile> {
     told(percent, ms)
 }
 
-/// A percentile of zero is how sysbench prints that none was asked for.
+/// sysbench prints a percentile of zero if none was requested.
 fn told(percent: Option<f64>, ms: f64) -> Option<PrintedPercentile> {
     let sane = percent.is_none_or(|percent| percent > 0.0 && percent <= 100.0);
     (sane && ms >= 0.0).then_some(PrintedPercentile { percent, ms })
@@ -200,14 +200,13 @@ fn scaled(text: &str) -> Option<f64> {
     }
 }
 
-/// The number behind a label.
 fn after(text: &str, label: &str) -> Option<f64> {
     behind(text, label)
         .and_then(number::leading)
         .map(|(value, _)| value)
 }
 
-/// The text behind a label that begins a word.
+/// The text after a label that begins a word.
 fn behind<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.match_indices(label).find_map(|(at, _)| {
         let before = text[..at].chars().next_back();

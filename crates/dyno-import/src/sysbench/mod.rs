@@ -1,4 +1,4 @@
-//! Reads sysbench's output, of one or of several runs one behind the other.
+//! Reads sysbench's output of one or several consecutive runs.
 
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
@@ -15,18 +15,18 @@ mod report;
 use line::Reported;
 use model::{Draft, Point, Report};
 
-/// Complaints that are kept of one run.
+/// Maximum number of error messages kept per run.
 const COMPLAINTS_MAX: usize = 20;
 
-/// What a log held.
+/// The contents of a log.
 pub(crate) struct Read {
-    /// Runs with figures, in their order.
+    /// Runs with figures, in order.
     pub(crate) drafts: Vec<Draft>,
-    /// What could not be read and belongs to no run.
+    /// Warnings that belong to no run.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// All runs of a log. None is no error here: what that means is for the caller to say.
+/// All runs of a log. The caller handles a log without runs.
 pub(crate) fn read(log: &Log<'_>) -> Read {
     if let Some(draft) = histogram::file(log) {
         return Read {
@@ -41,25 +41,25 @@ pub(crate) fn read(log: &Log<'_>) -> Read {
     reader.finish()
 }
 
-/// Where lines of statistics go.
+/// The destination of statistics lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sink {
     /// No block of statistics is open.
     Closed,
-    /// The run's own.
+    /// The statistics of the run.
     Final,
-    /// The last checkpoint's.
+    /// The statistics of the last checkpoint.
     Checkpoint,
 }
 
-/// A block that goes over several lines.
+/// A block of several lines.
 #[derive(Debug)]
 enum Block {
     None,
     Histogram,
-    /// The text so far, its first line, and brackets open.
+    /// The text so far, its first line, and the number of open brackets.
     Json(String, usize, i64),
-    /// The beginning of a command that goes on in the next line.
+    /// The beginning of a command that continues on the next line.
     Command(String),
 }
 
@@ -69,7 +69,7 @@ struct Reader<'a> {
     sink: Sink,
     block: Block,
     heading: Option<hooks::Heading>,
-    /// The last command and moment that stood by themselves.
+    /// The last separate command and time.
     command: Vec<String>,
     moment: Option<Moment>,
     kinds: line::Kinds,
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a line that begins a run or shows the command of one.
+    /// Handles a line that begins a run or shows its command.
     fn begins(&mut self, text: &str, number: usize) -> bool {
         let trimmed = text.trim();
         if text.ends_with('\\') && (trimmed.contains("sysbench") || trimmed.contains(".lua")) {
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// Goes on with a block; `false` once the line belongs to none.
+    /// Continues a block; returns `false` if the line does not belong to one.
     fn in_block(&mut self, line: &Line) -> bool {
         match std::mem::replace(&mut self.block, Block::None) {
             Block::None => false,
@@ -294,14 +294,14 @@ impl<'a> Reader<'a> {
         draft.points.push(point);
     }
 
-    /// The times begin again: another run without its banner.
+    /// The times restart: another run without its banner.
     fn restarts(&mut self, number: usize) {
         self.end_run();
         self.begin(number);
         self.warn(number, "the times begin again here: taken for another run");
     }
 
-    /// Takes a line that a report hook printed.
+    /// Handles a line printed by a report hook.
     fn hook(&mut self, text: &str, stamp: Option<Moment>, number: usize) -> bool {
         if let Some(row) = self.heading.as_ref().and_then(|h| h.row(text, number)) {
             match row {
@@ -334,12 +334,12 @@ impl<'a> Reader<'a> {
         opens_json
     }
 
-    /// A row of a CSV, whose times may be moments.
+    /// A CSV row; its times may be absolute.
     fn csv_point(&mut self, mut point: Point, absolute: bool) {
         const EPOCH_S: f64 = 1e9;
         if absolute || point.at_s >= EPOCH_S {
             let draft = self.draft_at(point.line);
-            // The first row ends the first interval; how long that was shows with the second.
+            // The first row ends the first interval; only the second row shows its length.
             let start = *draft.started.get_or_insert(Moment {
                 seconds: point.at_s,
                 utc: !absolute,
@@ -385,7 +385,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A block of statistics begins.
     fn opens(&mut self, title: &str, number: usize) {
         if self.sink == Sink::Checkpoint {
             return;
@@ -405,7 +404,7 @@ impl<'a> Reader<'a> {
         self.sink = Sink::Final;
     }
 
-    /// Gives a line to the block of statistics that is open.
+    /// Passes a line to the open block of statistics.
     fn statistics(&mut self, text: &str) -> bool {
         let Some(draft) = &mut self.draft else {
             return false;
@@ -418,7 +417,7 @@ impl<'a> Reader<'a> {
         report.is_some_and(|report| report::take(report, text))
     }
 
-    /// The run that lines belong to, begun here if there is none.
+    /// The current run, created if needed.
     fn draft_at(&mut self, number: usize) -> &mut Draft {
         if self.draft.is_none() {
             self.begin(number);
@@ -440,7 +439,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Keeps the run if it has figures, and tells of it if it should have had some.
+    /// Keeps the run if it has figures, or warns if it should have some.
     fn end_run(&mut self) {
         self.sink = Sink::Closed;
         self.heading = None;

@@ -1,4 +1,4 @@
-//! What one run of sysbench printed, before it becomes a record. `None` is what it did not print.
+//! One run's output of sysbench, before it becomes a record. `None` means it was not printed.
 
 use dyno_core::plan::RandPlan;
 
@@ -13,7 +13,7 @@ pub(crate) struct Draft {
     pub(crate) line: usize,
     /// `1.0.20`.
     pub(crate) version: Option<String>,
-    /// The command that made it, if the log shows one, without secrets.
+    /// The command line, if the log shows it, without secrets.
     pub(crate) argv: Vec<String>,
     pub(crate) threads: Option<u32>,
     pub(crate) report_interval_s: Option<f64>,
@@ -22,26 +22,26 @@ pub(crate) struct Draft {
     pub(crate) seed: Option<u64>,
     /// The distribution of keys as versions before 0.5 print it.
     pub(crate) rand: Option<RandPlan>,
-    /// Of one request, in tests of files and memory.
+    /// The size of a request, in file and memory tests.
     pub(crate) block_bytes: Option<f64>,
-    /// What the output itself says to have run: `cpu`, `fileio`, `memory`, `oltp`.
+    /// The test according to the output itself: `cpu`, `fileio`, `memory`, `oltp`.
     pub(crate) kind: Option<&'static str>,
-    /// `Threads started!` was printed.
+    /// Whether `Threads started!` was printed.
     pub(crate) began: bool,
-    /// When the measurement began, by stamps on its lines.
+    /// When the measurement began, from timestamps on its lines.
     pub(crate) started: Option<Moment>,
-    /// The last moment that the log tells before the run, e.g. the output of `date`.
+    /// The last time in the log before the run, e.g. the output of `date`.
     pub(crate) moment_before: Option<Moment>,
     pub(crate) points: Vec<Point>,
     pub(crate) throughput: Vec<Throughput>,
-    /// The checkpoints' reports with their times; each begins where the one before it ended.
+    /// The checkpoints' reports with their times; each begins where the previous one ended.
     pub(crate) checkpoints: Vec<(f64, Report)>,
     pub(crate) report: Option<Report>,
     /// (milliseconds, count), lowest first.
     pub(crate) histogram: Vec<(f64, u64)>,
-    /// Complaints of sysbench: (seconds, text).
+    /// Error messages of sysbench: (seconds, text).
     pub(crate) complaints: Vec<(f64, String)>,
-    /// Where the intermediate figures come from, e.g. `report line`.
+    /// The source of the intermediate figures, e.g. `report line`.
     pub(crate) points_from: &'static str,
     /// All of the run's lines, for its name.
     pub(crate) digest: LogHash,
@@ -59,7 +59,7 @@ pub(crate) struct Point {
     pub(crate) reads: Option<f64>,
     pub(crate) writes: Option<f64>,
     pub(crate) other: Option<f64>,
-    /// All statements, where they are not told apart.
+    /// All statements, if kinds are not listed separately.
     pub(crate) queries: Option<f64>,
     pub(crate) latencies: Vec<PrintedPercentile>,
     pub(crate) errors: Option<f64>,
@@ -68,10 +68,9 @@ pub(crate) struct Point {
     pub(crate) concurrency: Option<u32>,
 }
 
-/// A latency percentile as printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PrintedPercentile {
-    /// `None` where the log does not say which percentile it is.
+    /// The percentile; `None` if the log does not name it.
     pub(crate) percent: Option<f64>,
     pub(crate) ms: f64,
 }
@@ -88,7 +87,7 @@ pub(crate) struct Throughput {
     pub(crate) line: usize,
 }
 
-/// A count with the rate printed beside it.
+/// A count and its printed rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) count: u64,
@@ -98,9 +97,9 @@ pub(crate) struct Counted {
 /// The statistics at the end of a run, or at a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Report {
-    /// Lines of known labels whose values are no figures that can be.
+    /// Lines with known labels but impossible values.
     pub(crate) unreadable: Vec<String>,
-    /// In the words of versions before 1.0.
+    /// Whether it has the wording of versions before 1.0.
     pub(crate) is_old: bool,
     pub(crate) line: usize,
     pub(crate) reads: Option<u64>,
@@ -136,7 +135,7 @@ impl Report {
             .or(self.transactions.map(|counted| counted.count))
     }
 
-    /// Statements of all kinds, where that is known.
+    /// Statements of all kinds, if known.
     pub(crate) fn statements(&self) -> Option<u64> {
         let parts = || {
             let sum = self.reads?.checked_add(self.writes?)?;
@@ -146,21 +145,21 @@ impl Report {
         self.total.or(queries).or_else(parts)
     }
 
-    /// Whether any of the statements' kinds is told.
+    /// Whether it has a count for any kind of statement.
     pub(crate) fn has_kinds(&self) -> bool {
         [self.reads, self.writes, self.other]
             .iter()
             .any(Option::is_some)
     }
 
-    /// Whether all of them are.
+    /// Whether it has counts for all kinds.
     pub(crate) fn tells_kinds(&self) -> bool {
         [self.reads, self.writes, self.other]
             .iter()
             .all(Option::is_some)
     }
 
-    /// How long the run was: as printed, else as a count and its rate imply.
+    /// The length of the run: as printed, or as implied by a count and its rate.
     pub(crate) fn time_s(&self) -> Option<f64> {
         let printed = self.total_time_s.filter(|seconds| *seconds > 0.0);
         printed.or_else(|| self.implied_time_s())
@@ -172,8 +171,8 @@ impl Report {
         transactions.or(self.events_per_s)
     }
 
-    /// The time that a count and the rate printed beside it imply, from the pair with the larger
-    /// count, which is the less rounded.
+    /// The time implied by a count and its printed rate, from the pair with the larger count, which
+    /// has the smaller rounding error.
     pub(crate) fn implied_time_s(&self) -> Option<f64> {
         let eps = match (self.events, self.events_per_s) {
             (Some(count), Some(per_s)) => Some(Counted {
@@ -193,7 +192,6 @@ impl Report {
 }
 
 impl Draft {
-    /// Whether there is any figure in it.
     pub(crate) fn has_figures(&self) -> bool {
         !self.points.is_empty()
             || !self.throughput.is_empty()
@@ -205,8 +203,8 @@ impl Draft {
                 .is_some_and(|report| report.events().is_some() || report.total_time_s.is_some())
     }
 
-    /// Makes points of what tests of files and memory report, where the size of a request is known:
-    /// each of their events is one request.
+    /// Converts the throughput of file and memory tests to points, if the size of a request is
+    /// known: each of their events is one request.
     pub(crate) fn count_requests(&mut self) {
         let Some(block) = self.block_bytes.filter(|bytes| *bytes > 0.0) else {
             return;
@@ -229,7 +227,7 @@ impl Draft {
         self.points_from = "report lines";
     }
 
-    /// The time of the last thing it tells, seconds from the start of the measurement.
+    /// The time of its last data, seconds from the start of the measurement.
     pub(crate) fn last_s(&self) -> f64 {
         let point = self.points.last().map_or(0.0, |point| point.at_s);
         let throughput = self.throughput.last().map_or(0.0, |point| point.at_s);
@@ -237,7 +235,8 @@ impl Draft {
     }
 }
 
-/// Rows with moments begin at zero; the first of them ends an interval as long as the second.
+/// Rows with absolute times begin at zero; the first of them ends an interval as long as the
+/// second.
 pub(crate) fn end_first_interval(draft: &mut Draft) {
     let [first, second, ..] = draft.points.as_slice() else {
         return;

@@ -1,16 +1,17 @@
-//! The statistics at the end of a run, of sysbench 0.4 to 1.1. A line is known by its label.
+//! Parses the statistics at the end of a run, of sysbench 0.4 to 1.1. Lines are recognised by their
+//! labels.
 
 use super::model::{Counted, Report};
 use crate::number;
 
-/// What only versions before 1.0 print.
+/// Labels that only versions before 1.0 print.
 const OLD: [&str; 3] = [
     "OLTP test statistics:",
     "Test execution summary:",
     "read/write requests:",
 ];
 
-/// Takes a line of statistics; `false` if it is none.
+/// Parses a line of statistics; returns `false` if it is not one.
 pub(crate) fn take(report: &mut Report, line: &str) -> bool {
     let line = line.trim();
     report.is_old |= OLD.iter().any(|old| line.starts_with(old));
@@ -43,7 +44,7 @@ pub(crate) fn take(report: &mut Report, line: &str) -> bool {
     false
 }
 
-/// Whether a text is there for a figure: others, as scripts print them, may be anything.
+/// Whether a text represents a figure: other texts, as scripts print them, may be anything.
 fn is_figure(value: &str) -> bool {
     let digits = value.trim_start_matches(['-', '+']);
     let lower = digits.to_ascii_lowercase();
@@ -234,7 +235,7 @@ fn counted(text: &str) -> Option<Counted> {
     };
     let per_s = number::leading(rest).map(|(per_s, _)| per_s);
     let per_s = per_s.filter(|per_s| *per_s >= 0.0);
-    // What is in brackets may be no rate, but not one that cannot be.
+    // The text in brackets may not be a rate, but must not be an impossible one.
     (per_s.is_some() || !is_figure(rest)).then_some(Counted { count, per_s })
 }
 
@@ -245,7 +246,7 @@ fn spread(text: &str) -> Option<(f64, f64)> {
     (mean >= 0.0 && stddev >= 0.0).then_some((mean, stddev))
 }
 
-/// A latency; without a unit it is in milliseconds, as sysbench's titles say.
+/// A latency; without a unit it is in milliseconds, as in sysbench's titles.
 fn milliseconds(text: &str) -> Option<f64> {
     let (value, unit) = number::leading(text)?;
     let ms = match unit.trim() {

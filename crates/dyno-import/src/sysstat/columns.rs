@@ -1,14 +1,14 @@
-//! What the columns of the tables become.
+//! Maps columns of sysstat's tables to series.
 
 use dyno_core::record::SeriesKind::{Gauge, Rate};
 
 use crate::table::{Meaning, column, meaning};
 
 const KIB: f64 = 1024.0;
-/// Of a sector, whatever the device's own is.
+/// The size of a sector, regardless of the device's.
 const SECTOR: f64 = 512.0;
 
-/// Columns of tables that have a row for each time.
+/// Columns of tables with one row for each time.
 const ALONE: [Meaning; 19] = [
     column("cswch/s", "host.context_switches", "count/s", 1.0, Rate),
     column("proc/s", "host.forks", "count/s", 1.0, Rate),
@@ -22,7 +22,7 @@ const ALONE: [Meaning; 19] = [
     column("kbbuffers", "host.memory.buffers", "bytes", KIB, Gauge),
     column("kbcached", "host.memory.cached", "bytes", KIB, Gauge),
     column("kbdirty", "host.memory.dirty", "bytes", KIB, Gauge),
-    // Pages, which are of this size on all machines that are measured so.
+    // Pages have this size on all usual machines.
     column("pswpin/s", "host.swap.in", "bytes/s", 4.0 * KIB, Rate),
     column("pswpout/s", "host.swap.out", "bytes/s", 4.0 * KIB, Rate),
     column("majflt/s", "host.page_faults.major", "count/s", 1.0, Rate),
@@ -44,7 +44,7 @@ const ALONE: [Meaning; 19] = [
     ),
 ];
 
-/// The shares of all CPUs together: of `sar -u`, and of `mpstat` and `sar -u ALL`.
+/// The shares of all CPUs together: in `sar -u`, and in `mpstat` and `sar -u ALL`.
 const CPU: [Meaning; 10] = [
     column("%user", "host.cpu.user", "percent", 1.0, Rate),
     column("%usr", "host.cpu.user", "percent", 1.0, Rate),
@@ -58,7 +58,7 @@ const CPU: [Meaning; 10] = [
     column("%idle", "host.cpu.idle", "percent", 1.0, Rate),
 ];
 
-/// Columns behind a device's name.
+/// Columns after a device's name.
 const DEVICE: [Meaning; 7] = [
     column("rkb/s", "read_bytes", "bytes/s", KIB, Rate),
     column("wkb/s", "write_bytes", "bytes/s", KIB, Rate),
@@ -69,7 +69,7 @@ const DEVICE: [Meaning; 7] = [
     column("%util", "utilisation", "percent", 1.0, Rate),
 ];
 
-/// Columns behind an interface's name.
+/// Columns after an interface's name.
 const INTERFACE: [Meaning; 6] = [
     column("rxkb/s", "rx_bytes", "bytes/s", KIB, Rate),
     column("txkb/s", "tx_bytes", "bytes/s", KIB, Rate),
@@ -79,7 +79,7 @@ const INTERFACE: [Meaning; 6] = [
     column("txdrop/s", "tx_drops", "count/s", 1.0, Rate),
 ];
 
-/// What the rows of a table are of.
+/// The subject of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Of {
     #[default]
@@ -92,7 +92,8 @@ pub(super) enum Of {
 }
 
 impl Of {
-    /// By the table's columns, with the place of the names of its rows. `sar -p` has them last.
+    /// The kind of a table from its columns, and the position of its rows' names. `sar -p` has them
+    /// last.
     pub(super) fn heading(columns: &[String]) -> (Self, Option<usize>) {
         let names = [
             ("cpu", Self::Cpus),
@@ -103,14 +104,14 @@ impl Of {
         let named = names
             .into_iter()
             .find_map(|(name, of)| Some((of, place(name)?)));
-        // NFS has calls that are sent again, too.
+        // NFS also has retransmitted calls.
         let calls = columns.iter().any(|name| name == "call/s");
         let (of, place) = match named {
             Some((of, place)) => (of, Some(place)),
             None if calls => (Self::Nothing, None),
             None => (Self::Host, None),
         };
-        // Tables of interrupts, terminals, file systems and such have no series here.
+        // Tables of interrupts, terminals, file systems and the like have no series here.
         let known = |name: &String| meaning(of.meanings(), name).is_some();
         match columns.iter().any(known) {
             true => (of, place),
@@ -118,7 +119,7 @@ impl Of {
         }
     }
 
-    /// What its columns become.
+    /// The series of its columns.
     pub(super) fn meanings(self) -> &'static [Meaning] {
         match self {
             Self::Nothing => &[],

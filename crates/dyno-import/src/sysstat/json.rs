@@ -1,9 +1,9 @@
-//! The JSON of sysstat's tools (`iostat -o JSON`, `mpstat -o JSON`, `sadf -j`) as the text that
-//! they print without it.
+//! Converts the JSON of sysstat's tools (`iostat -o JSON`, `mpstat -o JSON`, `sadf -j`) to their
+//! text output.
 
 use serde_json::{Map, Value};
 
-/// A log's text, rewritten.
+/// A converted log.
 pub(crate) struct Written {
     pub(crate) text: String,
     /// Whether its times are UTC.
@@ -24,7 +24,7 @@ const TABLES: [(&str, &str, &str); 9] = [
     ("/network/net-tcp", "", "/s"),
     ("/network/net-etcp", "", "/s"),
 ];
-/// The same of tables with a row for each device.
+/// The same for tables with a row for each device.
 const LISTS: [(&str, &str, &str, &str); 3] = [
     ("/cpu-load", "cpu", "%", ""),
     ("/disk", "disk-device", "", "/s"),
@@ -118,7 +118,6 @@ impl Written {
         }
     }
 
-    /// A report of iostat.
     fn iostat(&mut self, report: &Value, time: Option<String>) {
         self.line(time);
         if let Some(own) = report.get("avg-cpu").and_then(Value::as_object) {
@@ -149,7 +148,7 @@ impl Written {
         self.text.push('\n');
     }
 
-    /// The tables of mpstat or sar of one time.
+    /// Writes the tables of mpstat or sar of one time.
     fn tables(&mut self, report: &Value, clock: &str) {
         for (place, name, before, behind) in LISTS {
             let rows = report.pointer(place).and_then(Value::as_array);

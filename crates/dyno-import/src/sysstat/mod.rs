@@ -1,5 +1,5 @@
-//! The text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): tables one after another, each
-//! with a heading, and each row begins with the time of day in the locale's format.
+//! Reads the text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): consecutive tables, each
+//! with a heading. Each row begins with the time of day in the locale's format.
 
 mod columns;
 pub(crate) mod json;
@@ -18,13 +18,13 @@ use crate::{ImportError, Log, Looks, Warning};
 use columns::Of;
 
 const DAY_S: f64 = 86_400.0;
-/// A time that goes back further than this is of the next day.
+/// A time that goes back further than this is on the next day.
 const BACK_S: f64 = DAY_S / 2.0;
 
-/// Reads a log of the tool of that name.
+/// Reads a log of the tool with this name.
 ///
 /// # Errors
-/// It has no table of that tool, or no row of figures that is known.
+/// It has no table of that tool, or no row with known figures.
 pub(crate) fn read(
     tool: &'static str,
     looks: Looks,
@@ -60,12 +60,12 @@ struct Reader<'a> {
     machine: Machine,
     of: Of,
     columns: Vec<String>,
-    /// The place of the rows' names.
+    /// The position of the rows' names.
     name: Option<usize>,
     headings: usize,
-    /// The time of the first heading, at which the first interval begins.
+    /// The time of the first heading, when the first interval begins.
     began: Option<f64>,
-    /// The times of all samples, and their places.
+    /// The times of all samples, and their positions.
     moments: Vec<Moment>,
     /// Whether the times are UTC.
     utc: bool,
@@ -74,8 +74,8 @@ struct Reader<'a> {
     devices: BTreeSet<usize>,
     ends_in_devices: bool,
     places: BTreeMap<u64, usize>,
-    /// For each table by its columns: the time of day of its last row, and how many days have gone
-    /// by. `sar` shows one behind the other, or all of them in turn.
+    /// For each table by its columns: the time of day of its last row, and the number of days
+    /// passed. `sar` prints one after the other, or all of them in turn.
     clocks: BTreeMap<Vec<String>, (f64, f64)>,
     collected: Collected,
     shares: Shares,
@@ -96,7 +96,7 @@ impl Reader<'_> {
         let clock = locale::time_of_day(&words);
         let clock = clock.and_then(|(time_s, taken)| Some((time_s, words.get(taken..)?)));
         let Some((time_s, words)) = clock else {
-            // `Average:` and what else has no time is no sample.
+            // `Average:` and other rows without a time are not samples.
             if words.is_empty() {
                 self.of = Of::Nothing;
             }
@@ -124,7 +124,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A time of the table that is being read, in seconds since 1970 if the day is known.
+    /// A time of the current table, in seconds since 1970 if the day is known.
     fn seconds(&mut self, time_s: f64) -> f64 {
         let clock = self
             .clocks
@@ -168,7 +168,7 @@ impl Reader<'_> {
         let mut columns: Vec<(String, f64)> = names.zip(figures).collect();
         let name = self.name.map_or("", |place| words[place]);
         let prefix = match self.of {
-            // Single CPUs are not told.
+            // Single CPUs are not imported.
             Of::Cpus if name != "all" && name != "-1" => return,
             Of::Cpus => {
                 self.shares_of(&mut columns, line);
@@ -186,8 +186,8 @@ impl Reader<'_> {
         self.add(&prefix, sample, &columns);
     }
 
-    /// Looks whether the shares make 100 %, and adds the guests' time to that of programs, where
-    /// the kernel and so all others have it.
+    /// Checks that the shares add up to 100 %, and adds the guests' time to that of programs, where
+    /// the kernel and the other tools count it.
     fn shares_of(&mut self, columns: &mut [(String, f64)], line: usize) {
         let shares = columns.iter().filter(|(name, _)| name.starts_with('%'));
         let sum: f64 = shares.clone().map(|(_, value)| value).sum();
@@ -203,7 +203,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The place of the sample of a time.
+    /// The position of the sample at a time.
     fn sample(&mut self, seconds: f64) -> usize {
         let moments = &mut self.moments;
         *self.places.entry(seconds.to_bits()).or_insert_with(|| {
@@ -271,8 +271,8 @@ impl Reader<'_> {
     }
 }
 
-/// The usual interval. Of two samples the time of one may be damaged, so that the first interval
-/// counts if it is shorter.
+/// The usual interval. With two samples, the time of one may be damaged, so use the first interval
+/// if it is shorter.
 fn interval_s(steps: &[f64], first_s: Option<f64>) -> f64 {
     let usual = dyno_stats::median(steps)
         .filter(|s| *s > 0.0)

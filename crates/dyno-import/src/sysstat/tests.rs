@@ -1,4 +1,4 @@
-//! What logs of it look like.
+//! Logs in various forms.
 
 use super::*;
 use proptest::prelude::*;

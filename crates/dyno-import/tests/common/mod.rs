@@ -1,8 +1,8 @@
-//! What tests of several files need.
+//! Helpers for several tests.
 
 use dyno_import::{ImportError, Imported, Log, Monitor, Options, Tool, import};
 
-/// Logs of sysbench, perhaps with the host's.
+/// Imports logs of sysbench, with optional host logs.
 pub fn sysbench(
     logs: &[Log<'_>],
     vmstat: Option<Log<'_>>,

@@ -40,17 +40,34 @@ pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
             }
         }
     }
-    let not_made: Vec<String> = findings
-        .iter()
-        .filter(|finding| finding.outcome == Outcome::NotChecked)
-        .map(|finding| format!("{}: {}", finding.check, finding.evidence))
-        .collect();
     let mut label = "not checked";
-    for line in not_made {
-        page.row(label, Ink::Faint, &line);
+    for (reason, checks) in not_made(findings) {
+        page.row(
+            label,
+            Ink::Faint,
+            &format!("{}: {reason}", checks.join(", ")),
+        );
         label = "";
     }
     page.finish()
+}
+
+/// Why checks were not made, each reason once with its checks, in their order.
+fn not_made(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for finding in findings
+        .iter()
+        .filter(|one| one.outcome == Outcome::NotChecked)
+    {
+        match reasons
+            .iter_mut()
+            .find(|(reason, _)| *reason == finding.evidence)
+        {
+            Some((_, checks)) => checks.push(&finding.check),
+            None => reasons.push((&finding.evidence, vec![&finding.check])),
+        }
+    }
+    reasons
 }
 
 #[cfg(test)]

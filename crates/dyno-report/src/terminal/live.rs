@@ -8,6 +8,10 @@ use super::look::{Ink, Look, columns, cut};
 use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
+/// Of the percentiles asked for, the nearest to this one is shown: seconds of some hundred events
+/// carry it, and sysbench shows the same.
+const LIVE_PERCENT: f64 = 95.0;
+
 /// One interval in one line, without a line end: columns stay where they are from one line to the
 /// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the
 /// line is too long for the look, queries, sessions and latencies fall away in this order.
@@ -69,17 +73,12 @@ fn parts(
         let queries = format!("{:>7} q/s", rate(per_s(counters.queries())));
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
-    // One percentile tells the tail, the highest that the samples carry; the summary has them all.
-    let mut highest_first = interval.percentiles.iter().rev();
-    let carried = highest_first.find(|one| one.value_ms.is_some());
-    if let Some(percentile) = carried.or(interval.percentiles.last()) {
+    // The same percentile in each line, so that lines can be compared; the summary has them all.
+    let off = |one: &&Percentile| (one.percent - LIVE_PERCENT).abs();
+    let nearest = interval.percentiles.iter();
+    if let Some(percentile) = nearest.min_by(|one, other| off(one).total_cmp(&off(other))) {
         let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
-        let wide = interval
-            .percentiles
-            .iter()
-            .map(|one| plain(one.percent).len());
-        let wide = wide.max().unwrap_or(0);
-        let text = format!("p{:<wide$} {value:>7}", plain(percentile.percent));
+        let text = format!("p{} {value:>7}", plain(percentile.percent));
         parts.push(Part::spare(1, Ink::Plain, text));
     }
     let max = interval.max_ms.map_or_else(|| "–".to_owned(), latency);

@@ -15,7 +15,7 @@ fn recorded(values: &[(u64, u64)]) -> Latencies {
     latencies
 }
 
-/// By the library, which wrote it.
+/// Decodes with the library that wrote it.
 fn oracle(bytes: &[u8]) -> Histogram<u64> {
     Deserializer::new().deserialize(&mut &bytes[..]).unwrap()
 }
@@ -28,7 +28,7 @@ fn deflated(histogram: &Histogram<u64>) -> Vec<u8> {
     bytes
 }
 
-/// Deflates what need not be a histogram.
+/// Deflates arbitrary bytes.
 fn framed(plain: &[u8]) -> Vec<u8> {
     let deflated = miniz_oxide::deflate::compress_to_vec_zlib(plain, 6);
     let mut bytes = COOKIE_DEFLATED.to_be_bytes().to_vec();
@@ -51,7 +51,7 @@ fn bins(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Whatever fits, with the ends of powers of two and of all that there is.
+/// Any values that fit, including the bounds of powers of two and of the whole range.
 fn values() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let value = prop_oneof![
         0..4_000_000_000_000_u64,
@@ -94,7 +94,7 @@ fn any_bit_that_flips_is_noticed() {
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        // A few bits of the frame of zlib carry no meaning.
+        // A few bits of the zlib frame have no meaning.
         if let Ok(read) = summed(&flipped) {
             assert_eq!(bins(&read), whole, "{bit}");
         }
@@ -135,7 +135,7 @@ fn a_head_that_is_not_ours_is_left_to_the_library() {
             let mut read = Decoder::new().histogram(Some(&bytes)).unwrap();
             assert_eq!(read, oracle(&bytes), "{lowest} {digits}");
             assert_eq!(bins(&summed(&bytes).unwrap()), coarse(&written));
-            // It grows as all others do.
+            // It can grow like all others.
             read.record(u64::MAX).unwrap();
         }
     }
@@ -160,7 +160,7 @@ fn a_head_that_makes_no_sense_is_an_error() {
         }
     }
     assert!(refused >= 24, "{refused}");
-    // More counts than there are: no room is made for them.
+    // A header that claims more counts than there are must not cause a large allocation.
     let mut claims = plain.clone();
     claims[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
     for bytes in [framed(&claims), claims] {
@@ -198,7 +198,7 @@ proptest! {
             let read = Decoder::new().histogram(Some(&bytes)).unwrap();
             prop_assert_eq!(bins(&read), bins(&expected));
             prop_assert_eq!(&read, &expected);
-            // Three digits are brought to two when they are added to others.
+            // Adding three digits to a sum reduces them to two.
             let mut coarse = of_digits(SPAN_DIGITS, &[]);
             coarse.add(&expected).unwrap();
             prop_assert_eq!(bins(&summed(&bytes).unwrap()), bins(&coarse));
@@ -242,7 +242,7 @@ proptest! {
         let _ = summed(&bytes);
         let _ = Decoder::new().histogram(Some(&bytes));
         let _ = summed(&framed(&bytes));
-        // A good head before counts of any kind.
+        // A valid header before arbitrary counts.
         let mut plain = plain(&of_digits(2, &[]));
         plain.truncate(HEADER_BYTES);
         plain[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Attempts at trials: when each began, by which process, and what came of it.
+//! Attempts at trials: start, process and outcome of each.
 
 use dyno_core::clock;
 use rusqlite::params;
@@ -14,9 +14,9 @@ use super::state::Step;
 pub enum AttemptEnd {
     /// Its runs are finished.
     Done,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
 }
 
@@ -30,12 +30,12 @@ impl AttemptEnd {
     }
 }
 
-/// An attempt that goes on.
+/// An attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt(pub(crate) i64);
 
 impl Results {
-    /// An attempt at a trial begins, by this process.
+    /// Begins an attempt at a trial, by this process.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -60,8 +60,8 @@ impl Results {
         })
     }
 
-    /// An attempt has ended. `done_before` is what was done to server and data for it, and what
-    /// could not be.
+    /// Ends an attempt. `done_before` lists the preparations of server and data, including failed
+    /// ones.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -84,7 +84,7 @@ impl Results {
         })
     }
 
-    /// The number of a process that is at one of this experiment's trials just now.
+    /// The process id of whoever is running one of this experiment's trials now.
     ///
     /// # Errors
     /// The file cannot be read.

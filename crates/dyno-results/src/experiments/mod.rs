@@ -1,4 +1,4 @@
-//! Experiments: which trials each plans, what was tried of them, and which runs they gave.
+//! Experiments: their planned trials, the attempts at them, and the resulting runs.
 
 mod attempts;
 mod state;
@@ -15,58 +15,58 @@ use crate::write::json;
 pub use attempts::{Attempt, AttemptEnd};
 pub use state::{Captured, Step, TrialState, Tried};
 
-/// What an experiment is.
+/// The definition of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExperimentHead {
-    /// What it is called; unique in the file.
+    /// Its name, unique in the file.
     pub name: String,
     /// The path of its definition, as given.
     pub file: String,
-    /// In which of its scales it runs.
+    /// The scale it runs at.
     pub scale: Option<String>,
-    /// What is to be found out.
+    /// The question it answers.
     pub question: String,
-    /// Where it comes from; empty if it does not tell.
+    /// Its source; empty if not given.
     pub cite: String,
     /// The text of the definition.
     pub definition: String,
 }
 
-/// A trial that is planned.
+/// A planned trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialRow {
-    /// A hash of all that makes it.
+    /// A hash of everything that defines it.
     pub identity: String,
-    /// Its levels and repeat in words.
+    /// Its levels and repeat as text.
     pub label: String,
     /// Its level of each factor.
     pub levels: Factors,
-    /// In which block, from 0.
+    /// The number of its block, from 0.
     pub block: usize,
-    /// Which repeat of its cell, from 0.
+    /// The number of the repeat within its cell, from 0.
     pub repeat: usize,
-    /// Why it is measured: `repeat`, `a/a` or `bracket`.
+    /// Its purpose: `repeat`, `a/a` or `bracket`.
     pub role: String,
-    /// What the identity is of.
+    /// The input of the identity hash.
     pub made_of: Value,
 }
 
-/// An experiment with the trials that were planned last.
+/// An experiment with its latest plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredExperiment {
     /// Its number.
     pub id: i64,
-    /// What it is.
+    /// Its definition.
     pub head: ExperimentHead,
     /// When it was planned, seconds since the Unix epoch.
     pub planned_unix_s: f64,
-    /// Its trials in their order.
+    /// Its planned trials in order.
     pub trials: Vec<TrialRow>,
 }
 
 impl Results {
-    /// Keeps an experiment and its trials, in place of those that were planned under its name
-    /// before; runs and attempts stay. Returns its number.
+    /// Stores an experiment and its trials. It replaces the trials planned under its name before,
+    /// but keeps runs and attempts. Returns the experiment's number.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -100,7 +100,7 @@ impl Results {
         })
     }
 
-    /// The experiment of this name.
+    /// The experiment with this name.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -133,7 +133,7 @@ impl Results {
         read().map_err(|error| self.at("read an experiment in").sqlite(error))
     }
 
-    /// The names of all experiments, the latest last.
+    /// The names of all experiments, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.

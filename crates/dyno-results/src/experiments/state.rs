@@ -1,4 +1,4 @@
-//! How far the trials of an experiment are, by the runs that carry their identity.
+//! The progress of an experiment's trials, from the runs that carry their identity.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// How far a trial is.
+/// The progress of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// Nothing was begun.
+    /// Not begun.
     Not,
-    /// It was begun and has no end: its process goes on, or was killed.
+    /// Begun but not ended: its process is running, or was killed.
     Begun,
     /// It failed, for this reason.
     Failed(String),
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
     /// All of its runs are finished.
     Done {
-        /// The runs: one, or one per phase in their order.
+        /// The runs: one, or one per phase in order.
         runs: Vec<i64>,
-        /// The worst of their verdicts; `None` where one was not judged.
+        /// The worst of their verdicts; `None` if one was not judged.
         verdict: Option<Verdict>,
     },
 }
 
-/// What was done to server and data for a trial, what could not be, and what commands wrote
-/// during its load.
+/// A preparation of server and data for a trial, a failed one, or the output of commands during
+/// its load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Step {
-    /// In words.
+    /// A description.
     Text(String),
-    /// What commands wrote during the load.
+    /// The output of commands during the load.
     Captured {
-        /// How much.
+        /// The amount.
         captured: Captured,
     },
     /// A setting that the server does not show, so that its value could not be compared.
@@ -49,16 +49,16 @@ pub enum Step {
     },
 }
 
-/// What commands wrote during the load of a trial.
+/// The amount of output that commands wrote during the load of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Captured {
     /// Bytes.
     pub bytes: u64,
-    /// For how long, in seconds, warm-up included.
+    /// The length of the capture in seconds, including warm-up.
     pub length_s: f64,
-    /// Statements in what was written; `None` where nothing counted them.
+    /// Statements in the output; `None` if they were not counted.
     pub statements: Option<u64>,
-    /// Statements that the server executed in that time; `None` where it does not count them.
+    /// Statements that the server executed in that time; `None` if it does not count them.
     pub executed: Option<u64>,
 }
 
@@ -85,27 +85,26 @@ impl fmt::Display for Step {
 /// A trial's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialState {
-    /// How far it is.
+    /// Its progress.
     pub tried: Tried,
-    /// How many attempts there were.
+    /// Number of attempts.
     pub attempts: usize,
-    /// How long the last attempt that has an end took, in milliseconds.
+    /// The duration of the last attempt that ended, in milliseconds.
     pub took_ms: Option<u64>,
-    /// What was done for the last attempt, and what could not be.
+    /// The preparations of the last attempt, including failed ones.
     pub done_before: Vec<Step>,
 }
 
-/// A run that completed.
 struct Completed {
     id: i64,
     verdict: Option<Verdict>,
-    /// Sequence, number and of how many.
+    /// Sequence, phase number and number of phases.
     phase: Option<(String, u32, u32)>,
 }
 
 impl Results {
-    /// The state of each trial with one of these identities. A trial is done when a completed run
-    /// has its identity; of a trial with phases, when one sequence has completed them all.
+    /// The states of the trials with these identities. A trial is done when a completed run has its
+    /// identity; a trial with phases is done when one sequence has completed them all.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -169,12 +168,12 @@ impl Results {
     }
 }
 
-/// A word as serde writes it.
+/// Parses a word as serde writes it.
 fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
     serde_json::from_value(word.into()).ok()
 }
 
-/// The latest whole set of runs.
+/// The latest complete set of runs.
 fn whole(completed: &[Completed]) -> Option<Tried> {
     let last = completed.iter().rev().find(|run| {
         let last = |(_, number, of): &(String, u32, u32)| number == of;

@@ -78,7 +78,7 @@ fn an_attempt_is_this_processs_until_it_ends() {
     );
     assert_eq!((failed.attempts, &failed.done_before[..]), (1, &before[..]));
     assert_eq!(results.who_runs(id).unwrap(), None);
-    // An attempt that says it was done and has no run is none: its runs were removed.
+    // An attempt that ended as done but has no run does not count: its runs were removed.
     let attempt = results.begin_attempt(id, "a").unwrap();
     results
         .end_attempt(attempt, &AttemptEnd::Done, &[])
@@ -86,7 +86,7 @@ fn an_attempt_is_this_processs_until_it_ends() {
     assert_eq!(state(&results).tried, Tried::Begun);
 }
 
-/// A run with this identity, as rows of the table have it.
+/// Inserts a run with this identity directly into the table.
 fn run(results: &Results, name: &str, trial: &str, phase: Option<(&str, u32, u32)>) -> i64 {
     let head = match phase {
         None => serde_json::json!({}),
@@ -127,7 +127,7 @@ fn a_trial_is_done_when_all_its_runs_are() {
     let first = run(&results, "p2", "b", Some(("t", 1, 2)));
     let second = run(&results, "p3", "b", Some(("t", 2, 2)));
     assert_eq!(tried(&results, "b"), done(&[first, second]));
-    // A run without an end, or without an event, is no trial.
+    // A run without an end or without events is not a trial.
     let bad = run(&results, "bad", "c", None);
     for change in ["state = 'running'", "state = 'completed', events = 0"] {
         let sql = format!("UPDATE run SET {change} WHERE id = {bad}");

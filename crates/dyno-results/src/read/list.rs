@@ -1,4 +1,4 @@
-//! Which runs there are, and which one is meant.
+//! Lists runs and finds the one that the user means.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +14,28 @@ use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 use crate::process::Process;
 
-/// How many names an ambiguous one is explained with.
+/// Maximum number of names in the error about an ambiguous one.
 const NAMES_TOLD_MAX: usize = 5;
 
-/// How far a run has come, as far as can be seen from outside.
+/// The stage of a run, as seen by other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStage {
-    /// It is going on.
+    /// In progress.
     Running,
     /// Its process died before the run was finished.
     Unfinished,
-    /// A limit was reached.
+    /// It reached a limit.
     Completed,
-    /// The user ended it early.
+    /// The user interrupted it.
     Interrupted,
     /// It failed.
     Failed,
-    /// Read from another tool's log.
+    /// Imported from another tool's log.
     Imported,
 }
 
 impl RunStage {
-    /// All of them, in the order of a run's life.
+    /// All stages, in the order of a run's life.
     pub const ALL: [Self; 6] = [
         Self::Running,
         Self::Unfinished,
@@ -45,7 +45,7 @@ impl RunStage {
         Self::Imported,
     ];
 
-    /// The stage of a run in this state, whose process lives or does not.
+    /// The stage of a run in this state; `lives` means that its process is alive.
     pub(super) fn of(state: RunState, lives: bool) -> Self {
         match state {
             RunState::Running if lives => Self::Running,
@@ -57,7 +57,7 @@ impl RunStage {
         }
     }
 
-    /// In one word, for a reader.
+    /// One word to display.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -70,51 +70,51 @@ impl RunStage {
     }
 }
 
-/// Which runs to list; what is `None` or empty does not matter.
+/// Which runs to list; `None` or empty fields match every run.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A part of the workload's name; case does not matter.
+    /// A part of the workload's name, case-insensitive.
     pub workload: Option<String>,
-    /// A part of the target's URL or of the server's product and version; case does not matter.
+    /// A part of the target's URL or of the server's product and version, case-insensitive.
     pub target: Option<String>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// The stage.
     pub stage: Option<RunStage>,
-    /// Started then or later, seconds since the Unix epoch. A run that does not tell when counts as
-    /// begun when it was recorded.
+    /// Started then or later, seconds since the Unix epoch. A run without a start time counts from
+    /// when it was recorded.
     pub since_unix_s: Option<f64>,
     /// Started before then, seconds since the Unix epoch.
     pub until_unix_s: Option<f64>,
-    /// A part of the note; case does not matter.
+    /// A part of the note, case-insensitive.
     pub note: Option<String>,
-    /// These levels of these factors, all of them: see [`RunLine::level`].
+    /// All of these factors at these levels: see [`RunLine::level`].
     pub factors: Factors,
-    /// At most so many, the latest.
+    /// At most this number of runs, the latest.
     pub limit: Option<usize>,
 }
 
-/// A run in one line.
+/// A summary of a run in one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLine {
     /// Its number.
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// How far it came.
+    /// Its stage.
     pub stage: RunStage,
     /// The verdict; `None` before it was judged.
     pub verdict: Option<Verdict>,
-    /// How many checks there were, and how many of them could be made.
+    /// Number of checks.
     pub checks: usize,
-    /// See `checks`.
+    /// Number of checks that could run.
     pub checks_made: usize,
-    /// Doubts and refusals that were waived.
+    /// Number of waived doubts and refusals.
     pub checks_waived: usize,
-    /// What made it.
+    /// The tool that produced it.
     pub source: Source,
-    /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
-    /// `None` where an imported log does not tell.
+    /// When the measurement began, or the run if it has no measurement, seconds since the Unix
+    /// epoch; `None` if an imported log has no time.
     pub started_unix_s: Option<f64>,
     /// The workload, as typed; `None` if an imported log does not name it.
     pub workload: Option<String>,
@@ -122,35 +122,35 @@ pub struct RunLine {
     pub command: String,
     /// The target's URL.
     pub target: String,
-    /// The server's product; empty if it is not known.
+    /// The server's product; empty if unknown.
     pub product: String,
-    /// The server's version; empty if it is not known.
+    /// The server's version; empty if unknown.
     pub server_version: String,
-    /// Simulated users; `None` where it is not known.
+    /// Simulated users; `None` if unknown.
     pub sessions: Option<u32>,
-    /// Asked for in an open loop; `None` in a closed one.
+    /// The offered load of an open loop; `None` in a closed one.
     pub offered_per_s: Option<f64>,
-    /// Events per second; of what was saved, for a run without an end.
+    /// Events per second; for a run without an end, from the saved intervals.
     pub events_per_s: Option<f64>,
     /// Statements per second; likewise.
     pub queries_per_s: Option<f64>,
-    /// The 95th percentile of response times in an open loop, else of service times; `None` where
-    /// it is not known or where too few samples carry it.
+    /// The 95th percentile of response times in an open loop, or of service times in a closed one;
+    /// `None` if unknown or if there are too few samples.
     pub p95_ms: Option<f64>,
     /// The 99th, likewise.
     pub p99_ms: Option<f64>,
     /// Errors of all codes; `None` for a run without an end.
     pub errors: Option<u64>,
-    /// What the user wrote about it.
+    /// The user's note.
     pub note: String,
-    /// What the user varied, by name.
+    /// Factors that the user varied, by name.
     pub factors: Factors,
-    /// How its load changed over time; `None` where it was one.
+    /// How its load changed over time; `None` if it was constant.
     pub schedule: Option<LoadSchedule>,
 }
 
 impl RunLine {
-    /// Its level of a factor; `workload`, `server` and `sessions` are factors of every run.
+    /// Its level of a factor; every run has the factors `workload`, `server` and `sessions`.
     pub fn level(&self, factor: &str) -> Option<String> {
         let own = self.factors.get(factor).cloned();
         own.or_else(|| match factor {
@@ -169,8 +169,8 @@ impl RunLine {
 }
 
 impl Results {
-    /// The server's setting of this name at the beginning of each run that recorded it, or else
-    /// the fact of this name, by the run's number.
+    /// The setting with this name at the beginning of each run, or the fact with this name if no
+    /// setting was recorded, by the run's number.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -187,14 +187,14 @@ impl Results {
         read().map_err(|error| self.at("read a setting in").sqlite(error))
     }
 
-    /// The runs that the filter lets through, the oldest first.
+    /// The runs that match the filter, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunLine>, ResultsError> {
         let at = self.at("list the runs in");
         let (conditions, values) = conditions(filter);
-        // Whether a process lives is not for SQLite to tell, so that the limit is applied here.
+        // SQLite cannot check whether a process is alive, so the limit is applied here.
         let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY id DESC");
         let read = || -> rusqlite::Result<Vec<RunLine>> {
             let mut statement = self.connection.prepare(&sql)?;
@@ -221,7 +221,7 @@ impl Results {
         read().map_err(|error| at.sqlite(error))
     }
 
-    /// The runs with this fact, the oldest first.
+    /// The runs with this fact, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -235,11 +235,10 @@ impl Results {
         read().map_err(|error| self.at("look for a run in").sqlite(error))
     }
 
-    /// The number of the run that is meant by `last`, by its number, or by a beginning that only
-    /// its name has.
+    /// The run named by `last`, by its number, or by an unambiguous beginning of its name.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// No run or several runs match.
     pub fn find(&self, wanted: &str) -> Result<i64, ResultsError> {
         let at = self.at("find a run in");
         let id = |sql: &str, value: Value| {
@@ -276,11 +275,11 @@ impl Results {
         }
     }
 
-    /// The runs of a sequence, in their order: by the beginning of the sequence's name, or as one
-    /// of its runs is named by [`Results::find`].
+    /// The runs of a sequence in order. The sequence is named by the beginning of its name, or by
+    /// one of its runs as in [`Results::find`].
     ///
     /// # Errors
-    /// There is no such run, it is no phase of a sequence, or the file cannot be read.
+    /// The run does not exist, it is not a phase of a sequence, or the file cannot be read.
     pub fn sequence(&self, wanted: &str) -> Result<Vec<i64>, ResultsError> {
         let at = self.at("find a sequence in");
         let begun = self.sequences_begun_with(wanted);
@@ -313,7 +312,7 @@ impl Results {
     }
 
     fn sequences_begun_with(&self, beginning: &str) -> rusqlite::Result<Vec<String>> {
-        // Short numbers are runs', though years begin with them.
+        // A short number means a run, even if it is also the beginning of a year.
         let number = beginning.parse::<i64>().is_ok() && self.find(beginning).is_ok();
         if beginning.is_empty() || number {
             return Ok(Vec::new());
@@ -340,7 +339,7 @@ impl Results {
     }
 }
 
-/// A run without an end has no figures yet: they are those of the intervals that were saved.
+/// A run without an end has no summary: its figures come from the saved intervals.
 const COLUMNS: &str = "id, name, state, verdict, source,
     CASE WHEN source = 'dyno' THEN coalesce(started_unix_s, created_unix_s)
          ELSE started_unix_s END,
@@ -357,8 +356,7 @@ const COLUMNS: &str = "id, name, state, verdict, source,
         AND f.outcome IN ('doubt', 'refuse')),
     json_extract(head, '$.factors'), json_extract(head, '$.drive.schedule')";
 
-/// Whether a word is a run's number and never the beginning of a name, which is a date of eight
-/// digits.
+/// Whether a word is a run's number. Names begin with a date of eight digits.
 fn is_number(word: &str) -> bool {
     word.len() < 8 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -452,7 +450,7 @@ fn conditions(filter: &Filter) -> (String, Vec<Value>) {
     (conditions.join(" AND "), values)
 }
 
-/// The value of the vocabulary that a word stands for.
+/// Parses a word of the vocabulary.
 pub(crate) fn of_word<T: DeserializeOwned>(word: String, column: usize) -> rusqlite::Result<T> {
     serde_json::from_value(serde_json::Value::String(word)).map_err(|error| {
         let kind = rusqlite::types::Type::Text;

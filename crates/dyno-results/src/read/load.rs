@@ -1,4 +1,4 @@
-//! A run as it was recorded.
+//! Loads a recorded run.
 
 use std::fmt;
 
@@ -19,10 +19,11 @@ use super::list::of_word;
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// How many histograms of spans [`Scope::whole`] holds at most, about: each takes some 20 KB.
+/// Approximate maximum number of span histograms that [`Scope::whole`] loads; each takes about 20
+/// KB.
 pub const SPANS_HELD_MAX: usize = 6000;
 
-/// Room for so many percentiles in an interval before more is asked for.
+/// Initial capacity for an interval's percentiles.
 const PERCENTILES_USUAL: usize = 4;
 
 /// How much of each interval to load.
@@ -30,30 +31,29 @@ const PERCENTILES_USUAL: usize = 4;
 pub enum IntervalDetail {
     /// No intervals.
     None,
-    /// When each interval was and how many events ended in it. All its other figures are empty
-    /// and say nothing.
+    /// The time of each interval and its number of events. All other figures are empty.
     Events,
-    /// All.
+    /// All figures.
     Whole,
 }
 
-/// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and
-/// findings are always loaded.
+/// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and findings
+/// are always loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// Its intervals.
     pub intervals: IntervalDetail,
-    /// At most about so many histograms of spans, over all operations: spans next to each other
-    /// are merged until there are few enough. 0 loads none.
+    /// Approximate maximum number of span histograms over all operations: adjacent spans are merged
+    /// to stay below it. 0 loads none.
     pub spans_held_max: usize,
-    /// Where spans are merged, at most so many are made of them for each operation.
+    /// Maximum number of spans per operation after merging.
     pub merged_per_operation_max: usize,
-    /// What was observed, profiles included.
+    /// Observed series, including profiles.
     pub series: bool,
 }
 
 impl Scope {
-    /// What a summary shows: neither spans nor samples.
+    /// Enough for a summary: neither spans nor samples.
     pub fn summary() -> Self {
         Self {
             intervals: IntervalDetail::Whole,
@@ -63,7 +63,7 @@ impl Scope {
         }
     }
 
-    /// What a terminal shows of a summary: of each interval no more than its events.
+    /// Enough for a summary in a terminal: only the events of each interval.
     pub fn terminal() -> Self {
         Self {
             intervals: IntervalDetail::Events,
@@ -81,8 +81,8 @@ impl Scope {
         }
     }
 
-    /// Everything for a page whose charts have at most `columns` columns: more than that is not
-    /// made of the spans of a long run.
+    /// Everything for a page whose charts have at most `columns` columns; spans of a long run are
+    /// merged to that number.
     pub fn columns(columns: usize) -> Self {
         Self {
             merged_per_operation_max: columns,
@@ -90,8 +90,8 @@ impl Scope {
         }
     }
 
-    /// Everything as it is stored. A day with ten operations may take 2 GB; [`Results::spans`]
-    /// reads the same one after another.
+    /// Everything as stored. A day with ten operations may take 2 GB of memory; [`Results::spans`]
+    /// reads spans one at a time.
     pub fn every() -> Self {
         Self {
             spans_held_max: usize::MAX,
@@ -101,14 +101,14 @@ impl Scope {
 }
 
 impl Results {
-    /// A run. One that never finished has no summary; the rest is what was saved of it.
+    /// Loads a run. One that never finished has no summary; the rest is as saved.
     ///
     /// # Errors
-    /// The run is not there, or cannot be read.
+    /// The run does not exist, or cannot be read.
     pub fn load(&self, id: i64, scope: &Scope) -> Result<RunRecord, ResultsError> {
         let doing = "load a run from";
         self.check_run(id, doing)?;
-        // Within one transaction, so that a run that goes on is read as it was at one instant.
+        // Use one transaction, so that a run in progress is read in a consistent state.
         let begun = self.connection.unchecked_transaction();
         let _reading = begun.map_err(|error| self.at(doing).sqlite(error))?;
         let operations = self.operations(id, scope, doing)?;
@@ -329,7 +329,7 @@ impl Results {
         rows.collect()
     }
 
-    /// A value that cannot be read is not SQLite's fault.
+    /// Explains an unreadable value, which SQLite would report as its own error.
     pub(super) fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
         let at = self.at(doing);
         match error {
@@ -385,7 +385,7 @@ pub(super) fn interval_columns() -> String {
 pub(super) fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     let mut counters = Counters::default();
     for (index, counter) in counters.values_mut().into_iter().enumerate() {
-        // They stand behind the interval's own columns.
+        // They follow the interval's own columns.
         *counter = count(row, 15 + index)?;
     }
     Ok(IntervalSummary {
@@ -403,7 +403,7 @@ pub(super) fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     })
 }
 
-/// What stands in this column and the next.
+/// The printed rates in this column and the next.
 fn printed(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<PrintedRates>> {
     let printed = PrintedRates {
         events_per_s: row.get(column)?,
@@ -434,8 +434,8 @@ fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>>
         .map_err(|error| failure(index, Type::Text, error))
 }
 
-/// Reads an object of milliseconds by percent. There is one a second: it is read as it comes,
-/// without a map of texts in between.
+/// Parses an object of milliseconds by percent. Every interval has one, so it is parsed directly,
+/// without a map of strings.
 struct Percentiles;
 
 impl<'de> Visitor<'de> for Percentiles {
@@ -455,7 +455,7 @@ impl<'de> Visitor<'de> for Percentiles {
     }
 }
 
-/// A count, or 0 if unknown: its type has no other value, and `not_observed` says so.
+/// A count, or 0 if unknown: the type has no other value, and `not_observed` lists it.
 fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(optional_count(row, index)?.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Reading runs.
+//! Reads runs.
 
 mod list;
 mod load;

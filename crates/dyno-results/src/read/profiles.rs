@@ -1,4 +1,4 @@
-//! Where the CPU time of a run went.
+//! The CPU profiles of a run.
 
 use dyno_core::cpu_profile::{CpuProfile, Stacks};
 use rusqlite::Row;
@@ -9,19 +9,19 @@ use super::load::failure;
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// The most text that a profile is taken to have: many times what is ever written.
+/// Maximum size of a profile's text, many times more than is ever written.
 const TEXT_MAX: usize = 256 << 20;
 
-/// Stacks that are no deflated text.
+/// Stacks that are not deflated text.
 #[derive(Debug, thiserror::Error)]
 #[error("the stacks of a profile are damaged")]
 struct Damaged;
 
 impl Results {
-    /// The profiles of a run; none where it was not profiled.
+    /// The profiles of a run; empty if it was not profiled.
     ///
     /// # Errors
-    /// The run is not there, or cannot be read.
+    /// The run does not exist, or cannot be read.
     pub fn cpu_profiles(&self, id: i64) -> Result<Vec<CpuProfile>, ResultsError> {
         let doing = "load a profile from";
         self.check_run(id, doing)?;
@@ -30,7 +30,6 @@ impl Results {
     }
 
     pub(super) fn profiles(&self, id: i64) -> rusqlite::Result<Vec<CpuProfile>> {
-        // The server's first.
         let sql = "SELECT process, frequency_hz, samples, lost, cut, stacks FROM cpu_profile
                    WHERE run_id = ?1 ORDER BY process DESC";
         let mut statement = self.connection.prepare_cached(sql)?;

@@ -1,4 +1,4 @@
-//! What has come since the last look: a run that goes on is read piece by piece.
+//! Reads a run in progress piece by piece: whatever was written since the previous call.
 
 use dyno_core::record::{Event, RunState, Span};
 use dyno_core::summary::IntervalSummary;
@@ -12,16 +12,14 @@ use crate::error::ResultsError;
 use crate::open::Results;
 use crate::process::Process;
 
-/// So many intervals, spans of each operation and events are read at the first look, and at most at
-/// any: the latest.
+/// Maximum number of intervals, spans per operation and events per call: the latest ones.
 const LATEST_MAX: i64 = 600;
-/// Samples of so many seconds are read at the first look.
+/// The first call reads the samples of this many seconds.
 const SAMPLES_S: f64 = 60.0;
-/// What observers saw at about the same time is not written in the order of time: so much is read
-/// again.
+/// Samples are not written exactly in order of time, so this much is read again.
 const SAMPLES_AGAIN_S: f64 = 2.0;
 
-/// How far a run was read; the default is not at all.
+/// The position up to which a run was read; the default is the beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     interval: Option<i64>,
@@ -30,62 +28,63 @@ pub struct Place {
     sample_s: Option<f64>,
 }
 
-/// What a run is, in short.
+/// A short description of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeadline {
     /// Its name.
     pub name: String,
-    /// How far it came.
+    /// Its stage.
     pub stage: RunStage,
     /// The workload, as typed.
     pub workload: String,
     /// The target's URL, without secrets.
     pub target: String,
-    /// The server's product and version; empty where they are not known.
+    /// The server's product and version; empty if unknown.
     pub server: String,
-    /// Simulated users; `None` where that is not known.
+    /// Simulated users; `None` if unknown.
     pub sessions: Option<u32>,
-    /// When the measurement began, seconds since the Unix epoch; `None` before that is known.
+    /// When the measurement began, seconds since the Unix epoch; `None` if it has not begun.
     pub started_unix_s: Option<f64>,
 }
 
-/// A sample with what it is of.
+/// A sample and its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleOf {
     /// The series' name.
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// When, seconds from the start of the measurement.
+    /// Seconds from the start of the measurement.
     pub at_s: f64,
     /// The value.
     pub value: f64,
 }
 
-/// What came since the last look, each in the order of time.
+/// New content since the previous call, each list in order of time.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// What the run is.
+    /// The run.
     pub head: RunHeadline,
     /// Intervals.
     pub intervals: Vec<IntervalSummary>,
     /// Latencies, with the operation's name.
     pub spans: Vec<(String, Span)>,
-    /// What was observed; the last of it may come again at the next look.
+    /// Samples; the last ones may be returned again by the next call.
     pub samples: Vec<SampleOf>,
-    /// What happened.
+    /// Events.
     pub events: Vec<Event>,
 }
 
 impl Results {
-    /// What of a run has been written since `place`, which moves on. Of much, the latest.
+    /// Returns the records written since `place`, and advances `place`. If there is too
+    /// much, returns the latest.
     ///
     /// # Errors
-    /// The run is not there, or cannot be read.
+    /// The run does not exist, or cannot be read.
     pub fn progress(&self, id: i64, place: &mut Place) -> Result<Progress, ResultsError> {
         let doing = "follow a run in";
         self.check_run(id, doing)?;
-        // Within one transaction, so that all is of one instant.
+        // Use one transaction, so that all parts are consistent.
         let begun = self.connection.unchecked_transaction();
         let _reading = begun.map_err(|error| self.at(doing).sqlite(error))?;
         let mut next = place.clone();
@@ -153,7 +152,7 @@ impl Results {
         Ok(events)
     }
 
-    /// The rows behind a number, the latest of them, in order.
+    /// The latest rows after a number, in order.
     fn latest<T>(
         &self,
         sql: &str,
@@ -226,7 +225,7 @@ impl Results {
     }
 }
 
-/// From `at_s`, `until_s`, `kind`, `text` and `detail`, in this order.
+/// Reads `at_s`, `until_s`, `kind`, `text` and `detail`, in this order.
 pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event {
         at_s: row.get(0)?,

@@ -1,4 +1,4 @@
-//! The latencies of a run, thinned out where holding all of them would take too much memory.
+//! The latencies of a run, merged where all of them would take too much memory.
 
 use dyno_core::record::{Operation, Span};
 use rusqlite::Row;
@@ -11,7 +11,7 @@ use crate::open::Results;
 pub(super) const COLUMNS: &str =
     "operation, from_s, to_s, count, sum_ns, min_ns, max_ns, service, response";
 
-/// What a failure to read may be: SQLite's, or a histogram's.
+/// A failure to read: from SQLite, or from a histogram.
 pub(super) enum Failure {
     Sqlite(rusqlite::Error),
     Content(Problem),
@@ -24,8 +24,8 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Results {
-    /// Hands every span of a run as it is stored to `visit`, with the operation's name, in the
-    /// order in which they were recorded. Takes the memory of one span.
+    /// Calls `visit` with every span of a run as stored and the operation's name, in the order of
+    /// recording. Holds one span in memory at a time.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -45,7 +45,7 @@ impl Results {
         })
     }
 
-    /// All operations with their totals, and as many spans as the scope allows.
+    /// All operations with their totals, and the spans that the scope allows.
     pub(super) fn operations(
         &self,
         id: i64,
@@ -77,7 +77,7 @@ impl Results {
                 .map_err(|error| self.at(doing).sqlite(error))?;
             self.read_spans(id, slots, &mut operations, doing)?;
         }
-        // Whatever was recorded first.
+        // `event` first, in whatever order they were recorded.
         operations.sort_by_key(|operation| operation.name != "event");
         Ok(operations)
     }
@@ -113,8 +113,8 @@ impl Results {
         Ok(())
     }
 
-    /// The slots of time in which spans must be merged so that not more are held than allowed;
-    /// `None` if all of them may be held as they are.
+    /// The time slots in which to merge spans so that their number stays within the limit; `None`
+    /// if no merging is needed.
     fn slots(&self, id: i64, operations: usize, scope: &Scope) -> rusqlite::Result<Option<Slots>> {
         let sql = "SELECT count(service) + count(response), count(response), min(from_s),
                        max(to_s) - min(from_s) FROM span WHERE run_id = ?1";
@@ -178,7 +178,7 @@ impl Results {
     }
 }
 
-/// Equal parts of the time of a run.
+/// Equal slots of a run's time.
 struct Slots {
     from_s: f64,
     width_s: f64,
@@ -186,16 +186,15 @@ struct Slots {
 }
 
 impl Slots {
-    /// By its middle, so that a span that reaches a little over a bound still belongs where most
-    /// of it lies.
+    /// The slot of the span's midpoint, since a span may reach slightly over a bound.
     fn of(&self, span: &Exact) -> u64 {
         let middle_s = f64::midpoint(span.from_s, span.to_s) - self.from_s;
-        // A cast of what is no number gives 0.
+        // Casting NaN gives 0.
         ((middle_s / self.width_s) as u64).min(self.last)
     }
 }
 
-/// The columns named in [`COLUMNS`] but for the histograms. The slot is for the caller to say.
+/// Reads the columns of [`COLUMNS`] except the histograms. The caller sets the slot.
 fn exact(row: &Row<'_>) -> rusqlite::Result<Exact> {
     let whole = |index| row.get(index).map(|value: i64| value.max(0) as u64);
     Ok(Exact {
@@ -214,7 +213,7 @@ fn blob<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a [u8]>, Failure>
     Ok(bytes.map_err(rusqlite::Error::from)?)
 }
 
-/// A span of its own, to two digits.
+/// An unmerged span, to two digits.
 pub(super) fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>, Failure> {
     let mut alone = Merging::default();
     let blobs = [blob(row, 7)?, blob(row, 8)?];
@@ -223,7 +222,7 @@ pub(super) fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>
     Ok(alone.take())
 }
 
-/// The latencies of a whole run, with all their digits.
+/// The latencies of a whole run, at full precision.
 fn total(row: &Row<'_>, decoder: &mut Decoder) -> Result<Span, Failure> {
     let exact = exact(row)?;
     let mut histogram = |index| {

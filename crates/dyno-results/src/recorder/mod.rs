@@ -1,4 +1,4 @@
-//! Recording from a thread of its own, so that a slow disk never holds up the load.
+//! Records on a dedicated thread, so that a slow disk never delays the load.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,23 +24,23 @@ use crate::write::{Ending, Record, RunWriter, SeriesId};
 /// The thread's name.
 pub const THREAD_NAME: &str = "dyno-results";
 
-/// How many records may wait for the thread that writes. What comes beyond is lost, and counted:
-/// whoever measures must not wait.
+/// Maximum number of records waiting for the thread that writes. Beyond it, records are dropped and
+/// counted, because the measuring threads must not wait.
 pub const QUEUE_MAX: usize = 1024;
 
-/// How long records may lie unwritten where no interval ends, as in a warm-up.
+/// Maximum time that records stay unwritten while no interval ends, as in a warm-up.
 const UNWRITTEN: Duration = Duration::from_secs(1);
 
-/// How long the end of a run may take to be written before the user is told.
+/// Notify the user if writing the end of a run takes longer than this.
 const END_NOTICE: Duration = Duration::from_secs(1);
 
-/// How long it may take at all: more than two locks that are waited for.
+/// Timeout for writing the end of a run: longer than waiting for two locks.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often is looked whether it is written.
+/// Polling interval for the end.
 const END_LOOK: Duration = Duration::from_millis(10);
 
-/// Records one run. Dropped without an ending, it leaves the run unfinished.
+/// Records one run. If it is dropped before the run's end is written, the run stays unfinished.
 #[derive(Debug)]
 pub struct BackgroundWriter {
     feed: Feed,
@@ -51,7 +51,7 @@ pub struct BackgroundWriter {
     end: EndWait,
 }
 
-/// How the end of a run is waited for.
+/// How to wait for the end of a run.
 #[derive(Debug)]
 struct EndWait {
     notice: Duration,
@@ -60,7 +60,7 @@ struct EndWait {
     notify: Notify,
 }
 
-/// Is given the path of a file that others keep busy.
+/// Called with the path of a file that other processes keep busy.
 struct Notify(Box<dyn Fn(&Path) + Send>);
 
 impl fmt::Debug for Notify {
@@ -69,7 +69,7 @@ impl fmt::Debug for Notify {
     }
 }
 
-/// A way into a recorder, for each thread that has something to record. Nothing here ever waits.
+/// A handle for any thread that records. Its methods never block.
 #[derive(Clone, Debug)]
 pub struct Feed {
     queue: SyncSender<Message>,
@@ -77,7 +77,7 @@ pub struct Feed {
     series: Arc<AtomicU32>,
 }
 
-/// What became of a recorded run.
+/// The result of recording a run.
 #[derive(Debug)]
 pub struct Receipt {
     /// The run's number.
@@ -86,14 +86,14 @@ pub struct Receipt {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// Records that were lost because the file could not be written to fast enough, or at all.
+    /// Records lost because the file could not be written to, or not fast enough.
     pub dropped: u64,
-    /// What first kept records from being written, if any were lost by it.
+    /// The first write failure, if records were lost.
     pub trouble: Option<ResultsError>,
 }
 
 impl Receipt {
-    /// What the user must know about gaps in the record: a whole sentence; `None` without gaps.
+    /// A sentence that warns the user about gaps in the record; `None` without gaps.
     pub fn warning(&self) -> Option<String> {
         let lost = match self.dropped {
             0 => return None,
@@ -126,13 +126,13 @@ impl BackgroundWriter {
     /// Opens the results file, enters the run and starts the thread that writes.
     ///
     /// # Errors
-    /// The file cannot be used, or there can be no more threads.
+    /// The file cannot be used, or the thread cannot be started.
     pub fn start(path: &Path, head: &RunHead) -> Result<Self, ResultsError> {
         Self::over(Results::open(path)?.begin(head)?)
     }
 
-    /// The same with a run that was entered before. The writer's own series must not be mixed with
-    /// those made through the recorder.
+    /// The same for a run that was entered before. Do not mix the writer's own series with those
+    /// defined through the recorder.
     pub(crate) fn over(writer: RunWriter) -> Result<Self, ResultsError> {
         let (queue, records) = sync_channel(QUEUE_MAX);
         let feed = Feed {
@@ -160,7 +160,7 @@ impl BackgroundWriter {
         })
     }
 
-    /// Has `notify` called with the file's path where its end takes longer than a second to write.
+    /// Calls `notify` with the file's path if writing the end takes longer than a second.
     pub fn on_wait(mut self, notify: impl Fn(&Path) + Send + 'static) -> Self {
         self.end.notify = Notify(Box::new(notify));
         self
@@ -181,14 +181,13 @@ impl BackgroundWriter {
         &self.path
     }
 
-    /// A way in, for any thread.
+    /// A handle for any thread.
     pub fn feed(&self) -> Feed {
         self.feed.clone()
     }
 
-    /// The run has ended: waits until everything is written, 30 s at most. `totals` are the
-    /// latencies of the whole measurement by operation, `event` first. What is fed afterwards is
-    /// lost.
+    /// Ends the run: waits at most 30 s until everything is written. `totals` are the latencies of
+    /// the whole measurement by operation, `event` first. Later records are lost.
     ///
     /// # Errors
     /// The ending could not be written: the run remains unfinished in the file.
@@ -202,7 +201,7 @@ impl BackgroundWriter {
         self.end(Ending::new(summary, state, totals, sessions))
     }
 
-    /// The run failed before there was anything to sum up: waits until that is written.
+    /// Ends a run that failed before it had any results; waits until that is written.
     ///
     /// # Errors
     /// It could not be written.
@@ -228,7 +227,7 @@ impl BackgroundWriter {
             Err(no_writer(&self.path, why))
         };
         let mut message = Message::End(Box::new(ending));
-        // If nobody takes it, the thread has ended, and what it left tells why.
+        // If nobody receives it, the thread has ended and left the reason.
         while let Err(TrySendError::Full(back)) = self.feed.queue.try_send(message) {
             message = back;
             check()?;
@@ -253,73 +252,72 @@ impl BackgroundWriter {
 }
 
 impl Feed {
-    /// Hands a record over, or counts it as lost if too many wait already.
+    /// Queues a record, or counts it as lost if the queue is full.
     pub fn send(&self, record: Record) {
         if self.queue.try_send(Message::Record(record)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many records were lost on the way in so far.
+    /// Records dropped at the queue so far.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// The measurement began; seconds since the Unix epoch.
+    /// Records the start of the measurement, in seconds since the Unix epoch.
     pub fn started(&self, measure_start_unix_s: f64) {
         self.send(Record::Started(measure_start_unix_s));
     }
 
-    /// What the target turned out to be.
+    /// Records the target's identity.
     pub fn target(&self, target: &TargetSummary) {
         self.send(Record::Target(target.clone()));
     }
 
-    /// An interval, with the latencies of each operation, `event` first.
+    /// Records an interval, with the latencies of each operation, `event` first.
     pub fn interval(&self, summary: &IntervalSummary, operations: &[(&str, &Latencies)]) {
         self.send(Record::interval(summary, operations));
     }
 
-    /// A new series.
+    /// Defines a series.
     pub fn series(&self, key: &SeriesKey, kind: SeriesKind) -> SeriesId {
         let id = SeriesId(self.series.fetch_add(1, Ordering::Relaxed));
         self.send(Record::Series(id, key.clone(), kind));
         id
     }
 
-    /// Values at an instant, in seconds from the start of the measurement. What is not finite is
-    /// passed over.
+    /// Records values at an instant, in seconds from the start of the measurement. Values that are
+    /// not finite are skipped.
     pub fn sample(&self, at_s: f64, values: &[(SeriesId, f64)]) {
         self.send(Record::Samples(at_s, values.to_vec()));
     }
 
-    /// Values of one series at several instants, together so that they are one record however many
-    /// there are.
+    /// Records values of one series at several instants, as a single record.
     pub fn points(&self, series: SeriesId, points: Vec<(f64, f64)>) {
         self.send(Record::Points(series, points));
     }
 
-    /// Facts about the host, the server and the client, together so that they are one record.
+    /// Records facts about the host, the server and the client, as a single record.
     pub fn facts(&self, facts: Vec<Fact>) {
         self.send(Record::Facts(facts));
     }
 
-    /// The server's settings as (name, value), all at once so that they are one record.
+    /// Records the server's settings as (name, value), as a single record.
     pub fn settings(&self, values: Vec<(String, String)>, at_end: bool) {
         self.send(Record::Settings { values, at_end });
     }
 
-    /// Something happened.
+    /// Records an event.
     pub fn event(&self, event: Event) {
         self.send(Record::Event(event));
     }
 
-    /// Something could not be observed.
+    /// Records that something could not be observed.
     pub fn not_observed(&self, gap: NotObserved) {
         self.send(Record::NotObserved(gap));
     }
 
-    /// Where the CPU time of a process went.
+    /// Records the CPU profile of a process.
     pub fn profile(&self, profile: CpuProfile) {
         self.send(Record::Profile(Box::new(profile)));
     }
@@ -333,13 +331,12 @@ fn no_writer(path: &Path, why: String) -> ResultsError {
     }
 }
 
-/// What the thread does.
 struct Scribe {
     writer: RunWriter,
     clock: Clock,
     written: Nanos,
     trouble: Option<ResultsError>,
-    /// The file was locked at the last attempt, and that was waited for.
+    /// Whether the last attempt timed out on a lock.
     locked: bool,
 }
 
@@ -374,7 +371,7 @@ impl Scribe {
         let lost = self.writer.lost();
         Ok(Written {
             lost,
-            // What was written at a later attempt is not worth a word.
+            // Do not report trouble if later attempts succeeded.
             trouble: self.trouble.filter(|_| lost > 0),
         })
     }
@@ -399,8 +396,7 @@ impl Scribe {
         let locked =
             matches!(&result, Err(error) if matches!(error.problem, Problem::Locked { .. }));
         if locked != self.locked {
-            // A lock is waited for once: what comes meanwhile would wait in the queue, each record
-            // for as long again.
+            // Wait for a lock only once: with repeated waits, the queue would overflow.
             self.writer.wait_for_locks(!locked);
             self.locked = locked;
         }

@@ -1,4 +1,4 @@
-//! Recording where the file cannot be written to.
+//! Recording while the file cannot be written to.
 
 use std::time::Duration;
 
@@ -44,10 +44,10 @@ fn head() -> RunHead {
     }
 }
 
-/// Pages that stand for a full disk: more than an empty file has, and less than it would need.
+/// A page limit that simulates a full disk: more than an empty file needs, but too few for the run.
 const PAGES_MAX: i64 = 80;
 
-/// A file whose locks are not waited for long.
+/// A writer with a short lock timeout.
 fn impatient(path: &Path) -> RunWriter {
     let results = Results::open_with(path, Duration::from_millis(20), MIGRATIONS).unwrap();
     results.begin(&head()).unwrap()
@@ -75,7 +75,7 @@ fn latencies() -> Latencies {
     latencies
 }
 
-/// An interval, and something long with it.
+/// Writes an interval and a long record.
 fn record(writer: &mut RunWriter, number: u32) -> Result<(), ResultsError> {
     writer.fact(&Fact {
         name: format!("host.long{number}"),
@@ -108,7 +108,7 @@ fn a_full_disk_is_told_at_the_end_and_the_run_goes_on() {
     let error = recorder.abandon("it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Full(_)), "{error}");
 
-    // What was written before is there, whole.
+    // Everything written before is intact.
     let results = Results::open_read(&path).unwrap();
     let run = results.load(1, &Scope::every()).unwrap();
     let saved = run.intervals.len();
@@ -152,7 +152,7 @@ fn a_file_that_others_lock_is_written_when_they_are_done() {
     for number in 1..=3 {
         feed.interval(&interval(number), &[]);
     }
-    // Long enough for the attempts to fail; if they have not yet, they succeed all the same.
+    // Long enough for the attempts to fail; the test also passes if they have not yet.
     std::thread::sleep(Duration::from_millis(150));
     other.execute_batch("COMMIT").unwrap();
     let receipt = recorder.abandon("it ends").unwrap();
@@ -191,7 +191,7 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
     }
     let error = recorder.abandon("it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
-    // Once for the first record and once for the end, and not a hundred times: 50 s.
+    // It waits once for the first record and once for the end, not a hundred times (50 s).
     let waited = Duration::from_nanos(Clock.now() - begun);
     assert!(waited < 40 * patience, "{waited:?}");
 }
@@ -225,7 +225,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let recorder = BackgroundWriter::over(writer).unwrap();
     let feed = recorder.feed();
-    // The thread tries each interval for 20 ms while this goes on as fast as it can.
+    // The thread tries each interval for 20 ms while this loop sends as fast as it can.
     let sent = 2 * QUEUE_MAX as u64;
     for number in 0..sent {
         feed.interval(&interval(number as u32), &[]);
@@ -245,7 +245,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     assert_eq!(feed.dropped(), receipt.dropped + 1);
 }
 
-/// A series that begins to move after hours brings all its zeros at once: more than a queue holds.
+/// A series that first changes after hours delivers all its zeros at once, more than a queue holds.
 #[test]
 fn many_points_of_one_series_are_one_record() {
     let folder = TempDir::new().unwrap();
@@ -271,7 +271,7 @@ fn many_points_of_one_series_are_one_record() {
     assert_eq!(points.first(), Some(&(0.0, 0.0)));
     assert_eq!(points.last().map(|last| last.1), Some(7.0));
     let zeros = points.iter().filter(|(_, value)| *value == 0.0).count();
-    // Beyond an hour a sample stands for a step of several seconds.
+    // After the first hour a sample represents a step of several seconds.
     assert!(zeros > 2 * QUEUE_MAX, "{zeros} of {}", points.len());
 }
 

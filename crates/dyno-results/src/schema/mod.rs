@@ -1,4 +1,4 @@
-//! The schema of the results file, its version, and the way from one version to the next.
+//! The schema of the results file, its version, and migrations.
 
 use dyno_core::clock;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -8,11 +8,11 @@ use crate::error::Problem;
 /// `PRAGMA application_id` of every results file: `Dyno` in ASCII.
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Dyno");
 
-/// The newest version of the schema, which is what this program writes.
+/// The newest version of the schema, which this program writes.
 pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
 
-/// What makes version n of a file of version n - 1, in order; the first makes version 1 of an
-/// empty file. A published step is never changed: files made by it are out there.
+/// The steps from version n - 1 to n, in order; the first creates version 1 in an empty file. Never
+/// change a published step: files created by it exist.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     concat!(include_str!("v1.sql"), include_str!("v1_views.sql")),
     include_str!("v2.sql"),
@@ -29,25 +29,25 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v13.sql"),
 ];
 
-/// The statements of one step.
+/// The SQL of one step.
 pub(crate) type Migration = &'static str;
 
-/// What a database is.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Without any content.
     Empty,
     /// A results file of this version.
     Ours(i32),
-    /// Somebody else's, with this application id.
+    /// A database of another application, with this application id.
     Foreign(i32),
 }
 
-/// What the database behind a connection is.
+/// The kind of the connection's database.
 pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-    // In this order: another process may make the file meanwhile, which gives it its content and
-    // its id at once. The other way round it could have content and not yet the id.
+    // Read them in this order: another process may create the file at the same time, and commits
+    // content and id together. In the opposite order, content could appear without the id.
     let objects = number("SELECT count(*) FROM sqlite_schema")?;
     let application_id = number("PRAGMA application_id")?;
     if application_id == APPLICATION_ID {
@@ -60,12 +60,12 @@ pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
     })
 }
 
-/// Brings a database to the newest of `migrations`, all at once or not at all.
+/// Upgrades a database to the newest of `migrations` in one transaction.
 pub(crate) fn migrate(
     connection: &mut Connection,
     migrations: &[Migration],
 ) -> rusqlite::Result<Result<(), Problem>> {
-    // Another process may be at it too: what is decided on is read under the write lock.
+    // Another process may be migrating too, so read the version under the write lock.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let known = migrations.len() as i32;
     let version = match kind(&transaction)? {

@@ -1,4 +1,4 @@
-//! Migrations, with steps beyond those that are published.
+//! Migrations, including steps after the published ones.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::*;
 use crate::open::{PATIENCE, Results};
 use crate::read::{Filter, Scope};
 
-/// A file as version 1 made it, with one run. It is never made anew.
+/// A file written by version 1, with one run. Never regenerate it.
 const VERSION_1: &[u8] = include_bytes!("../../fixtures/version-1.db");
 
 const NEXT: Migration = "ALTER TABLE run ADD COLUMN weather TEXT;
@@ -32,7 +32,7 @@ fn version(path: &Path) -> i32 {
         .unwrap()
 }
 
-/// The published steps up to version 1, and these.
+/// The published steps up to version 1, followed by these.
 fn steps(more: &[Migration]) -> Vec<Migration> {
     [&MIGRATIONS[..1], more].concat()
 }
@@ -55,9 +55,9 @@ fn a_file_of_version_1_is_opened_read_and_written() {
     let target = &run.head.target;
     assert_eq!(target.family, Some(dyno_core::db::Family::Mysql));
     assert_eq!(run.summary.as_ref().unwrap().target.family, target.family);
-    // It was kept before runs had their plan.
+    // Version 1 did not store plans.
     assert_eq!(run.head.plan, None);
-    // Nor were they profiled; runs that come into the file now may be.
+    // Nor profiles, but new runs in the file may have them.
     assert_eq!(run.profiles, []);
     let mut copy = run;
     copy.head.name = "copy".to_owned();
@@ -153,7 +153,7 @@ fn an_older_file_is_brought_forward_and_keeps_its_runs() {
         .connection
         .execute("UPDATE run SET weather = 'fair'", [])
         .unwrap();
-    // And again, with nothing left to do.
+    // Opening it again changes nothing.
     drop(Results::open_with(&path, PATIENCE, &steps).unwrap());
 }
 

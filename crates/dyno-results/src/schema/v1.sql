@@ -70,7 +70,7 @@ CREATE TABLE operation (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- With a row number: a histogram would not fit beside others in a page of an index.
+-- With row ids: a histogram would not fit next to others in an index page.
 CREATE TABLE span (
     run_id           INTEGER NOT NULL REFERENCES run (id),
     number           INTEGER NOT NULL,
@@ -148,8 +148,8 @@ CREATE TABLE series (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- In the order of time, so that a run is written at one end and read in one sweep. In a table
--- without row numbers SQLite keeps a whole number short only where the column is not of reals.
+-- In order of time, so that a run is appended at one end and read in one scan. In a table without
+-- row ids, SQLite stores a whole number compactly only if the column is not of type REAL.
 CREATE TABLE sample (
     run_id INTEGER NOT NULL REFERENCES run (id),
     at_s   NUMERIC NOT NULL,

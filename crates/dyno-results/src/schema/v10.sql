@@ -1,5 +1,5 @@
--- Version 10: where the CPU time of server and client went: their sampled stacks, folded, one a
--- line with its count, as a deflated text (zlib).
+-- Version 10: CPU profiles of server and client. Stacks are sampled and folded, one per line with
+-- its count, and stored as deflated text (zlib).
 
 CREATE TABLE cpu_profile (
     run_id       INTEGER NOT NULL REFERENCES run (id),

@@ -1,5 +1,5 @@
--- Version 11: what a finding names as values: its causes, as a JSON array of names, and what a crash
--- may cost, as `{"class": …, "because": […]}`.
+-- Version 11: values of a finding: its causes, as a JSON array of names, and the possible cost of a
+-- crash, as `{"class": …, "because": […]}`.
 
 ALTER TABLE finding ADD COLUMN causes TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE finding ADD COLUMN durability TEXT;

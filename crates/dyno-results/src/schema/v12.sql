@@ -1,5 +1,5 @@
--- Version 12: stalls as the verdict found them, as a JSON array, and figures of an interval that
--- are not known: NULL, and not 0. Files from before have no stalls.
+-- Version 12: stalls as the verdict found them, as a JSON array, and NULL instead of 0 for unknown
+-- figures of an interval. Older files have no stalls.
 
 ALTER TABLE finding ADD COLUMN stalls TEXT;
 
@@ -43,7 +43,7 @@ CREATE TABLE interval_12 (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- Without an event nothing was the longest. A log of a closed loop has no queue.
+-- Without events there is no maximum. A log of a closed loop has no queue.
 INSERT INTO interval_12
 SELECT run_id, number, at_s, length_s, interval.sessions, interval.events, reads, writes, other,
        interval.errors, errors_seen, reconnects, retries, rows, bytes_in, bytes_out,
@@ -81,7 +81,7 @@ WHERE id IN (SELECT run_id FROM not_observed WHERE what = 'errors');
 UPDATE run SET queries_per_s = NULL
 WHERE id IN (SELECT run_id FROM not_observed WHERE what = 'counters.queries');
 
--- A workload that a log does not name has no name.
+-- If a log does not name the workload, its name is empty.
 UPDATE run SET workload = '', head = json_set(head, '$.workload.name', ''),
        summary = iif(summary IS NULL, NULL, json_set(summary, '$.workload.name', ''))
 WHERE source <> 'dyno' AND workload = 'unknown';
@@ -114,7 +114,7 @@ SELECT interval.run_id, run.name AS run, at_s, working, waiting, connecting, los
 FROM interval JOIN run ON run.id = interval.run_id
 WHERE working IS NOT NULL;
 
--- Of nothing there is neither a shortest nor a longest.
+-- Minimum and maximum are NULL without events.
 CREATE VIEW what_latency_each_second AS
 SELECT span.run_id, run.name AS run, operation.name AS operation, from_s, to_s, count,
        sum_ms / nullif(count, 0) AS mean_ms, iif(count > 0, min_ms, NULL) AS min_ms,

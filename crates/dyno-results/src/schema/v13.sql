@@ -1,7 +1,7 @@
--- Version 13: what an event is as values, beside its words: `{"setting": {"name": …, "from": …,
--- "to": …}}`, `{"kernel_log": …}`, and `"on_server_host": true` of what a server's own host saw.
--- This step alone reads the words of older events. What has two readings (a value with ` to ` in
--- it) has no values.
+-- Version 13: values of an event, in addition to its text: `{"setting": {"name": …, "from": …,
+-- "to": …}}`, `{"kernel_log": …}`, and `"on_server_host": true` for events on the server's host.
+-- Only this step parses the text of older events. Ambiguous text (a value with ` to ` in it) gets
+-- no values.
 
 ALTER TABLE event ADD COLUMN detail TEXT;
 

@@ -1,4 +1,4 @@
--- The views of version 1: each is the answer to the question that is its name.
+-- The views of version 1. Each is named after the question it answers.
 
 CREATE VIEW which_runs_are_there AS
 SELECT id, name, state, verdict,

@@ -1,4 +1,4 @@
--- Version 2: events whose work was not done are counted apart.
+-- Version 2: count events without work done separately.
 
 ALTER TABLE interval ADD COLUMN not_done INTEGER NOT NULL DEFAULT 0;
 

@@ -1,5 +1,5 @@
 
--- Version 3: what sessions do, and attempts to connect that failed. NULL where it is not known.
+-- Version 3: session activity, and failed attempts to connect. NULL if unknown.
 
 ALTER TABLE interval ADD COLUMN working INTEGER;
 ALTER TABLE interval ADD COLUMN waiting INTEGER;

@@ -1,5 +1,5 @@
 -- Version 4: stalls as the verdict defines them (crate dyno-analysis, `course` and `stalls`): whole
--- seconds of the measurement, short intervals put together; the level is the median of the seconds
+-- seconds of the measurement, short intervals merged; the level is the median of the seconds
 -- above 5 % of the rate at which the median event ended; at most 5 % of the level is stalled.
 
 DROP VIEW where_did_it_stall;

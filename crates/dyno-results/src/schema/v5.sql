@@ -1,5 +1,5 @@
 
--- Version 5: targets say which protocol they speak, and not their URLs alone.
+-- Version 5: store the target's protocol in addition to its URL.
 
 UPDATE run SET
     head = json_set(head, '$.target.family', CASE

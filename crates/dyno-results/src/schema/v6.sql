@@ -1,4 +1,4 @@
--- Version 6: errors have a kind, which is not known of runs from before.
+-- Version 6: errors have a kind; unknown in older runs.
 
 ALTER TABLE error ADD COLUMN kind TEXT;
 

@@ -1,3 +1,3 @@
--- Version 7: reads that found no row; 0 in runs from before.
+-- Version 7: reads that found no row; 0 in older runs.
 
 ALTER TABLE interval ADD COLUMN reads_empty INTEGER NOT NULL DEFAULT 0;

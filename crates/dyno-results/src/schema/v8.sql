@@ -1,5 +1,5 @@
--- Version 8: rates as another tool printed them, of which the counts are rounded; NULL where they
--- were counted.
+-- Version 8: rates as another tool printed them, if the counts derived from them are rounded; NULL
+-- if events were counted.
 
 ALTER TABLE interval ADD COLUMN printed_events_per_s REAL;
 ALTER TABLE interval ADD COLUMN printed_queries_per_s REAL;

@@ -1,4 +1,4 @@
--- Version 9: experiments, the trials that each plans, attempts at them, and which trial a run is of.
+-- Version 9: experiments, their planned trials, attempts at them, and the trial of each run.
 
 ALTER TABLE run ADD COLUMN trial TEXT;
 CREATE INDEX run_of_trial ON run (trial);

@@ -1,4 +1,4 @@
-//! What was taken of a run and is not in the file yet.
+//! Records of a run that are not yet in the file.
 
 use dyno_core::summary::IntervalSummary;
 use rusqlite::Connection;
@@ -9,12 +9,12 @@ use super::spans::Spans;
 use super::{Record, SeriesId};
 use crate::codec::Measured;
 
-/// The most rows that are kept while the file cannot be written to. Beyond it records are lost,
+/// Maximum number of rows kept while the file cannot be written to. Beyond it, records are dropped
 /// and counted.
 pub const PENDING_MAX: usize = 200_000;
 
-/// A run's rows on their way to the file. Rows that are written again replace themselves, so that
-/// a transaction that failed can be tried again.
+/// A run's rows waiting to be written. Rows written twice replace themselves, so a failed
+/// transaction can be retried.
 #[derive(Debug)]
 pub(crate) struct Draft {
     rows: Vec<Row>,
@@ -86,12 +86,12 @@ impl Draft {
     fn sample(&mut self, series: SeriesId, at_s: f64, value: f64) {
         match self.samples.add(series.0, at_s, value) {
             Ok(rows) => self.rows.extend(rows.into_iter().map(Row::Sample)),
-            // Its definition was lost.
+            // The series' definition was lost.
             Err(_) => self.lost += 1,
         }
     }
 
-    /// A setting as it was recorded elsewhere.
+    /// A setting from an imported record.
     pub(crate) fn setting(&mut self, name: &str, value: Option<&str>, at_end: bool) {
         let value = value.map(str::to_owned);
         self.changed = true;
@@ -114,7 +114,7 @@ impl Draft {
         self.rows.extend(closed.into_iter().map(Row::Span));
     }
 
-    /// The number of an operation, which it gets when it is first named.
+    /// The number of an operation, assigned on first use.
     pub(crate) fn operation(&mut self, name: &str) -> u32 {
         if let Some(number) = self.operations.iter().position(|own| own == name) {
             return number as u32;
@@ -126,7 +126,7 @@ impl Draft {
         number
     }
 
-    /// Within a transaction; [`Draft::written`] must follow when it was committed.
+    /// Call within a transaction, and call [`Draft::written`] after the commit.
     pub(crate) fn write(&self, connection: &Connection, run_id: i64) -> rusqlite::Result<()> {
         for row in &self.rows {
             row.write(connection, run_id)?;

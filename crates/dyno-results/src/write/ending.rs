@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::rows::{json, whole, word, write_target, write_total};
 use crate::codec::SpanRow;
 
-/// What is known when a run has ended.
+/// The final results of a run.
 #[derive(Clone, Debug)]
 pub struct Ending {
     pub(super) state: RunState,
@@ -23,7 +23,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Of a run with a summary; `totals` as for [`super::RunWriter::finish`].
+    /// The ending of a run with a summary; `totals` as for [`super::RunWriter::finish`].
     pub fn new(
         summary: &RunSummary,
         state: RunState,
@@ -44,7 +44,7 @@ impl Ending {
         }
     }
 
-    /// Of a run that failed before there was anything to sum up.
+    /// The ending of a run that failed before it had any results.
     pub fn failed(why: &str) -> Self {
         Self {
             state: RunState::Failed,
@@ -56,7 +56,7 @@ impl Ending {
         }
     }
 
-    /// Within a transaction, after the draft was written in it.
+    /// Call within a transaction, after writing the draft.
     pub(super) fn write(
         &self,
         connection: &Connection,
@@ -105,7 +105,7 @@ impl Ending {
     }
 }
 
-/// Without what has tables of its own.
+/// Removes the parts that have tables.
 fn stripped(summary: &RunSummary) -> RunSummary {
     RunSummary {
         verdict: None,
@@ -119,14 +119,14 @@ fn stripped(summary: &RunSummary) -> RunSummary {
     }
 }
 
-/// The summary, and what of it has columns.
+/// Writes the summary and its columns.
 pub(super) fn write_summary(
     connection: &Connection,
     run_id: i64,
     summary: &RunSummary,
 ) -> rusqlite::Result<()> {
     let latency = summary.response.as_ref().unwrap_or(&summary.service);
-    // As NULL, a counter that an imported log does not hold.
+    // Counters that an imported log lacks are NULL.
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
     let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);
@@ -177,7 +177,7 @@ pub(super) fn write_summary(
     Ok(())
 }
 
-/// All errors. Of an imported log that counts them without their codes, the counter.
+/// All errors; for an imported log that counts errors without codes, its counter.
 fn errors(summary: &RunSummary) -> u64 {
     match summary.errors.is_empty() {
         true => summary.totals.errors,

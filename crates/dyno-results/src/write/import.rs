@@ -1,4 +1,4 @@
-//! A whole run at once, recorded elsewhere.
+//! Imports a whole run that was recorded elsewhere.
 
 use dyno_core::finding::Waiver;
 use dyno_core::record::{LOG_DIGEST, NotObserved, Operation, RunRecord};
@@ -14,17 +14,17 @@ use crate::open::Results;
 use crate::process::Process;
 
 impl Results {
-    /// Enters a whole run and returns its number; the record's own is not used. What it holds of
-    /// the time after the first hour is consolidated as if it had been recorded here.
+    /// Enters a whole run and returns its number; the record's own number is ignored. Data after
+    /// the first hour is consolidated as in a recorded run.
     ///
     /// # Errors
-    /// A run of its name is there already, or the file cannot be written to. Nothing is written
+    /// A run with this name exists already, or the file cannot be written to. Nothing is written
     /// then.
     pub fn import(&mut self, run: &RunRecord) -> Result<i64, ResultsError> {
         self.import_instead(run, &[])
     }
 
-    /// The same in place of other runs, which are removed where it succeeds.
+    /// The same, and removes these other runs on success.
     ///
     /// # Errors
     /// See [`Self::import`].
@@ -55,7 +55,7 @@ impl Results {
         entered.ok_or_else(|| self.at(doing).error(taken()))
     }
 
-    /// The hashes of all logs that runs were imported from, with the runs' numbers.
+    /// The hashes of all imported logs, with the runs' numbers.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -71,8 +71,9 @@ impl Results {
         found().map_err(|error| self.at("look for runs in").sqlite(error))
     }
 
-    /// The runs that were made of the log with this hash, whose fact [`LOG_DIGEST`] it is. Those of
-    /// versions without that fact are known by the hash's first digits, which end their names.
+    /// The runs imported from the log with this hash, according to their fact [`LOG_DIGEST`]. Runs
+    /// of versions without that fact are recognised by their names, which end in the hash's first
+    /// digits.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -91,7 +92,7 @@ impl Results {
     }
 }
 
-/// Replaces the intervals' zeros of counters that the log does not have with NULL.
+/// Replaces the intervals' zeros with NULL for counters that the log lacks.
 fn forget_unknown_intervals(
     connection: &rusqlite::Connection,
     id: i64,
@@ -106,7 +107,7 @@ fn forget_unknown_intervals(
     Ok(())
 }
 
-/// Whether a run that stays has this name.
+/// Whether a run that is not being replaced has this name.
 fn is_taken_beside(
     connection: &rusqlite::Connection,
     name: &str,
@@ -120,7 +121,7 @@ fn is_taken_beside(
 
 fn drafted(run: &RunRecord) -> Draft {
     let mut draft = Draft::new(usize::MAX);
-    // Named before anything else, in their order.
+    // Number the operations first, in their order.
     for operation in &run.operations {
         draft.operation(&operation.name);
     }

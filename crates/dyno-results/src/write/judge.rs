@@ -1,4 +1,4 @@
-//! Findings, verdicts and waivers of runs that are in the file.
+//! Findings, verdicts and waivers of stored runs.
 
 use dyno_core::finding::{Finding, Verdict, Waiver};
 use dyno_core::record::Fact;
@@ -11,10 +11,10 @@ use crate::error::ResultsError;
 use crate::open::Results;
 
 impl Results {
-    /// Keeps what was found about a run, instead of what was found before.
+    /// Replaces the findings of a run.
     ///
     /// # Errors
-    /// The run is not there, or the file cannot be written to.
+    /// The run does not exist, or the file cannot be written to.
     pub fn judge(
         &mut self,
         id: i64,
@@ -29,11 +29,11 @@ impl Results {
         })
     }
 
-    /// Keeps what a run came to, where it has become known only after the run was finished, such
-    /// as its costs. Verdict, findings and intervals in it are passed over: they have tables.
+    /// Stores results that became known only after the run finished, such as its costs. Verdict,
+    /// findings and intervals in the summary are ignored: they have tables.
     ///
     /// # Errors
-    /// The run is not there, or the file cannot be written to.
+    /// The run does not exist, or the file cannot be written to.
     pub fn set_summary(&mut self, id: i64, summary: &RunSummary) -> Result<(), ResultsError> {
         let doing = "keep the summary in";
         self.check_run(id, doing)?;
@@ -44,7 +44,7 @@ impl Results {
     /// search.
     ///
     /// # Errors
-    /// A run is not there, or the file cannot be written to.
+    /// A run does not exist, or the file cannot be written to.
     pub fn add_facts(&mut self, ids: &[i64], facts: &[Fact]) -> Result<(), ResultsError> {
         let doing = "keep facts in";
         for id in ids {
@@ -63,7 +63,7 @@ impl Results {
     /// The waivers of a run, by check.
     ///
     /// # Errors
-    /// The run is not there, or the file cannot be read.
+    /// The run does not exist, or the file cannot be read.
     pub fn waivers(&self, id: i64) -> Result<Vec<Waiver>, ResultsError> {
         let doing = "read the waivers in";
         self.check_run(id, doing)?;
@@ -81,12 +81,12 @@ impl Results {
         read().map_err(|error| self.at(doing).sqlite(error))
     }
 
-    /// Waives findings of a run for a reason, and returns the verdict of those that remain; `None`
-    /// if the run was not judged yet. What is waived stays so when the run is judged again only if
-    /// the judge is given [`Results::waivers`].
+    /// Waives findings of a run for a reason, and returns the verdict of the others; `None` if the
+    /// run was not judged yet. To keep waivers when the run is judged again, pass
+    /// [`Results::waivers`] to the judge.
     ///
     /// # Errors
-    /// The run is not there, or the file cannot be written to.
+    /// The run does not exist, or the file cannot be written to.
     pub fn waive(&mut self, id: i64, waiver: &Waiver) -> Result<Option<Verdict>, ResultsError> {
         let doing = "keep the waiver in";
         let (mut findings, judged) = self.judgement(id, doing)?;
@@ -106,7 +106,7 @@ impl Results {
     }
 }
 
-/// Within a transaction.
+/// Call within a transaction.
 pub(super) fn write_judgement(
     connection: &Connection,
     id: i64,

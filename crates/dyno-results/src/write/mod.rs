@@ -1,5 +1,5 @@
-//! Writing a run while it goes on: a transaction per interval, so that whoever kills the process
-//! loses at most the last one.
+//! Writes a run in progress with one transaction per interval: killing the process loses at most
+//! the last interval.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,18 +33,18 @@ pub use ending::Ending;
 pub(crate) use rows::json;
 pub use spans::{COARSE_S, FINE_S};
 
-/// Names a series within its run.
+/// Identifies a series within its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeriesId(pub(crate) u32);
 
-/// Something to be written down about a run.
+/// A record of a run.
 #[derive(Clone, Debug)]
 pub enum Record {
-    /// The measurement began; seconds since the Unix epoch.
+    /// The measurement began, in seconds since the Unix epoch.
     Started(f64),
-    /// What the target turned out to be.
+    /// The target's identity.
     Target(TargetSummary),
-    /// An interval, and what each operation did in it; `event` first.
+    /// An interval with the latencies of each operation, `event` first.
     Interval(Box<IntervalSummary>, Vec<(String, Measured)>),
     /// A series, before its first sample.
     Series(SeriesId, SeriesKey, SeriesKind),
@@ -53,25 +53,26 @@ pub enum Record {
     /// Values of one series at several instants, in order: (seconds from the start of the
     /// measurement, value).
     Points(SeriesId, Vec<(f64, f64)>),
-    /// The host, the server and the client. A fact of the same name replaces an earlier one.
+    /// Facts about the host, the server and the client. A fact replaces an earlier one of the same
+    /// name.
     Facts(Vec<Fact>),
     /// The server's settings as (name, value).
     Settings {
-        /// What they are.
+        /// Name and value of each.
         values: Vec<(String, String)>,
-        /// At the end of the run, not at its start.
+        /// At the end of the run instead of its start.
         at_end: bool,
     },
-    /// Something happened.
+    /// An event.
     Event(Event),
     /// Something could not be observed.
     NotObserved(NotObserved),
-    /// Where the CPU time of a process went.
+    /// The CPU profile of a process.
     Profile(Box<CpuProfile>),
 }
 
 impl Record {
-    /// An interval from a recorder's latencies, which are brought to two significant digits here.
+    /// Makes an interval from a recorder's latencies, reduced to two significant digits.
     pub fn interval(summary: &IntervalSummary, operations: &[(&str, &Latencies)]) -> Self {
         let measured = operations
             .iter()
@@ -80,8 +81,8 @@ impl Record {
     }
 }
 
-/// Writes one run into a results file. What is written is there for readers after the next
-/// interval, or after [`RunWriter::flush`].
+/// Writes one run into a results file. Readers see records after the next interval or
+/// [`RunWriter::flush`].
 #[derive(Debug)]
 pub struct RunWriter {
     results: Results,
@@ -92,8 +93,8 @@ pub struct RunWriter {
 }
 
 impl Results {
-    /// Enters a run, which is `running` until it is finished. If the name is taken, the run gets
-    /// the name with the next free number behind it: see [`RunWriter::name`].
+    /// Enters a run; its state is `running` until it is finished. If the name is taken, the next
+    /// free number is appended: see [`RunWriter::name`].
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -139,12 +140,12 @@ impl RunWriter {
         &self.name
     }
 
-    /// The file.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         self.results.path()
     }
 
-    /// The file, to read from it.
+    /// The file, for reading.
     pub fn results(&self) -> &Results {
         &self.results
     }
@@ -154,32 +155,33 @@ impl RunWriter {
         &mut self.results
     }
 
-    /// Takes a record. An interval is written at once with all that came before it.
+    /// Takes a record. An interval is written at once, with all earlier records.
     ///
     /// # Errors
-    /// It could not be written. It is kept, and tried again with the next interval.
+    /// It could not be written. It is kept and retried with the next interval.
     pub fn write(&mut self, record: Record) -> Result<(), ResultsError> {
         let interval = matches!(record, Record::Interval(..));
         self.take(record);
         if interval { self.flush() } else { Ok(()) }
     }
 
-    /// Takes a record without writing it: [`RunWriter::flush`] does.
+    /// Takes a record without writing it; call [`RunWriter::flush`] for that.
     pub fn take(&mut self, record: Record) {
         self.draft.take(record);
     }
 
-    /// The measurement began.
+    /// Records the start of the measurement.
     pub fn started(&mut self, measure_start_unix_s: f64) -> Result<(), ResultsError> {
         self.write(Record::Started(measure_start_unix_s))
     }
 
-    /// What the target turned out to be.
+    /// Records the target's identity.
     pub fn target(&mut self, target: &TargetSummary) -> Result<(), ResultsError> {
         self.write(Record::Target(target.clone()))
     }
 
-    /// An interval, with the latencies of each operation, `event` first. See [`RunWriter::write`].
+    /// Records an interval, with the latencies of each operation, `event` first. See
+    /// [`RunWriter::write`].
     pub fn interval(
         &mut self,
         summary: &IntervalSummary,
@@ -188,7 +190,7 @@ impl RunWriter {
         self.write(Record::interval(summary, operations))
     }
 
-    /// A new series.
+    /// Defines a series.
     pub fn series(&mut self, key: &SeriesKey, kind: SeriesKind) -> Result<SeriesId, ResultsError> {
         let id = SeriesId(self.series);
         self.series += 1;
@@ -196,17 +198,17 @@ impl RunWriter {
         Ok(id)
     }
 
-    /// Values at an instant. What is not finite is passed over.
+    /// Records values at an instant. Values that are not finite are skipped.
     pub fn sample(&mut self, at_s: f64, values: &[(SeriesId, f64)]) -> Result<(), ResultsError> {
         self.write(Record::Samples(at_s, values.to_vec()))
     }
 
-    /// A fact. One of the same name is replaced.
+    /// Records a fact. It replaces one of the same name.
     pub fn fact(&mut self, fact: &Fact) -> Result<(), ResultsError> {
         self.write(Record::Facts(vec![fact.clone()]))
     }
 
-    /// A setting at the start or at the end.
+    /// Records a setting at the start or at the end.
     pub fn setting(&mut self, name: &str, value: &str, at_end: bool) -> Result<(), ResultsError> {
         self.write(Record::Settings {
             values: vec![(name.to_owned(), value.to_owned())],
@@ -214,20 +216,20 @@ impl RunWriter {
         })
     }
 
-    /// Something happened.
+    /// Records an event.
     pub fn event(&mut self, event: &Event) -> Result<(), ResultsError> {
         self.write(Record::Event(event.clone()))
     }
 
-    /// Something could not be observed.
+    /// Records that something could not be observed.
     pub fn not_observed(&mut self, gap: &NotObserved) -> Result<(), ResultsError> {
         self.write(Record::NotObserved(gap.clone()))
     }
 
-    /// Writes what was taken and is not written yet.
+    /// Writes all pending records.
     ///
     /// # Errors
-    /// It could not be written. It is kept, up to [`PENDING_MAX`] rows.
+    /// They could not be written. They are kept, up to [`PENDING_MAX`] rows.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
         if self.draft.is_written() {
             return Ok(());
@@ -239,27 +241,27 @@ impl RunWriter {
         written
     }
 
-    /// Whether the locks of other processes are waited for.
+    /// Sets whether to wait for locks of other processes.
     pub(crate) fn wait_for_locks(&mut self, waits: bool) {
         let results = &self.results;
         let patience = match waits {
             true => results.patience,
             false => Duration::ZERO,
         };
-        // Setting it cannot fail; if it did, locks would be waited for as before.
+        // Setting it cannot fail; if it did, the timeout would stay as it was.
         let _ = results.connection.busy_timeout(patience);
     }
 
-    /// How many records were lost because too many could not be written for too long.
+    /// Records lost because too many were pending while the file could not be written to.
     pub fn lost(&self) -> u64 {
         self.draft.lost()
     }
 
-    /// The run has ended. `totals` are the latencies of the whole measurement by operation,
-    /// `event` first.
+    /// Ends the run. `totals` are the latencies of the whole measurement by operation, `event`
+    /// first.
     ///
     /// # Errors
-    /// It could not be written, and may be tried again.
+    /// It could not be written, and may be retried.
     pub fn finish(
         &mut self,
         summary: &RunSummary,
@@ -270,7 +272,7 @@ impl RunWriter {
         self.end(&Ending::new(summary, state, totals, sessions))
     }
 
-    /// The same of an ending made before.
+    /// The same with an ending prepared before.
     pub fn end(&mut self, ending: &Ending) -> Result<(), ResultsError> {
         let written = self.transact(|transaction, id, draft| {
             draft.write(transaction, id)?;
@@ -282,7 +284,7 @@ impl RunWriter {
         written
     }
 
-    /// The run failed before there was anything to sum up.
+    /// Ends a run that failed before it had any results.
     ///
     /// # Errors
     /// It could not be written.
@@ -312,7 +314,7 @@ impl RunWriter {
 }
 
 impl Results {
-    /// Does something all at once or not at all.
+    /// Runs the function in one transaction.
     pub(crate) fn transact<T>(
         &mut self,
         doing: &str,
@@ -329,7 +331,7 @@ impl Results {
         written.map_err(|error| self.at(doing).sqlite(error))
     }
 
-    /// A run that is not there is an error of its own.
+    /// Returns an error if the run does not exist.
     pub(crate) fn check_run(&self, id: i64, doing: &str) -> Result<(), ResultsError> {
         let at = self.at(doing);
         let there = self

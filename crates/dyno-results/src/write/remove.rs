@@ -1,4 +1,4 @@
-//! Runs that are taken out of the file.
+//! Deletes runs from the file.
 
 use rusqlite::Connection;
 
@@ -26,12 +26,12 @@ pub(super) fn delete(connection: &Connection, ids: &[i64]) -> rusqlite::Result<(
 }
 
 impl Results {
-    /// Removes runs with all that belongs to them, and gives their room back to the file system.
-    /// Their numbers are never used again. Returns by how many bytes the file shrank; 0 where
-    /// another process has it open, which keeps the room for runs to come.
+    /// Deletes runs and everything that belongs to them, and returns their space to the file
+    /// system. Their numbers are never reused. Returns the number of bytes by which the file
+    /// shrank: 0 if another process has it open; the space is then reused by later runs.
     ///
     /// # Errors
-    /// A run is not there, and nothing is removed then; or the file cannot be written to.
+    /// A run does not exist, and nothing is deleted then; or the file cannot be written to.
     pub fn remove(&mut self, ids: &[i64]) -> Result<u64, ResultsError> {
         let doing = "remove runs from";
         for id in ids {
@@ -39,7 +39,7 @@ impl Results {
         }
         let before = self.bytes(doing)?;
         self.transact(doing, |connection| delete(connection, ids))?;
-        // What is removed stays so, whether the room can be had now or not.
+        // The runs stay deleted even if the file cannot shrink now.
         let shrunk = self
             .connection
             .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
@@ -49,7 +49,7 @@ impl Results {
         }
     }
 
-    /// How large the database is.
+    /// The size of the database.
     fn bytes(&self, doing: &'static str) -> Result<u64, ResultsError> {
         let number = |pragma: &str| {
             let value = self

@@ -1,4 +1,4 @@
-//! The rows of a run as statements.
+//! The SQL statements for a run's rows.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ use super::spans::NumberedSpan;
 use crate::codec::SpanRow;
 use crate::process::Process;
 
-/// As zlib usually deflates.
+/// zlib's default level.
 const DEFLATE_LEVEL: u8 = 6;
 
-/// A row, or a change of one.
+/// A row, or an update of one.
 #[derive(Debug)]
 pub(crate) enum Row {
     Started(f64),
@@ -122,7 +122,7 @@ fn write_profile(
         .map(drop)
 }
 
-/// The name, or the name with the first free number behind it.
+/// The name, with the first free number appended if it is taken.
 pub(crate) fn free_name(connection: &Connection, name: &str) -> rusqlite::Result<String> {
     let mut free = name.to_owned();
     let mut number = 1;
@@ -133,14 +133,13 @@ pub(crate) fn free_name(connection: &Connection, name: &str) -> rusqlite::Result
     Ok(free)
 }
 
-/// Whether a run has this name.
 pub(crate) fn is_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM run WHERE name = ?1")?
         .exists([name])
 }
 
-/// Enters a run; returns its number.
+/// Inserts a run; returns its number.
 pub(crate) fn insert_run(
     connection: &Connection,
     head: &RunHead,
@@ -182,7 +181,7 @@ pub(crate) fn insert_run(
     Ok(connection.last_insert_rowid())
 }
 
-/// What the target turned out to be, in the columns and in the head.
+/// Stores the target's identity, in the columns and in the head.
 pub(crate) fn write_target(
     connection: &Connection,
     run_id: i64,
@@ -303,7 +302,7 @@ fn write_span(connection: &Connection, run_id: i64, span: &NumberedSpan) -> rusq
         .map(drop)
 }
 
-/// The latencies of an operation over the whole run.
+/// Writes the latencies of an operation over the whole run.
 pub(crate) fn write_total(
     connection: &Connection,
     run_id: i64,
@@ -360,9 +359,9 @@ fn write_sample(connection: &Connection, run_id: i64, sample: &SampleRow) -> rus
         .map(drop)
 }
 
-/// A whole number as such, which SQLite stores in as few bytes as it can.
+/// Stores a whole number as an integer, which takes the fewest bytes.
 pub(crate) fn short(value: f64) -> Value {
-    // Up to here SQLite does so, and no digit is lost.
+    // SQLite does so up to this value, and no digit is lost.
     const SHORT_MAX: f64 = 140_737_488_355_328.0;
     // A negative zero would lose its sign.
     let whole = value.fract() == 0.0 && value.abs() < SHORT_MAX && value.to_bits() != NEGATIVE_ZERO;
@@ -375,18 +374,17 @@ pub(crate) fn short(value: f64) -> Value {
 
 const NEGATIVE_ZERO: u64 = (-0.0_f64).to_bits();
 
-/// SQLite's integers end at 2^63; no sum of a run does.
+/// SQLite's integers end at 2^63; no sum of a run reaches it.
 pub(crate) fn whole(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// A value of the vocabulary by its one word.
+/// The word for a value of the vocabulary.
 pub(crate) fn word<T: Serialize>(value: T) -> rusqlite::Result<String> {
     let value = serde_json::to_value(value).map_err(as_sqlite)?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }
 
-/// A value as JSON text.
 pub(crate) fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(as_sqlite)
 }

@@ -1,20 +1,20 @@
-//! Samples in time: as they come in the first hour, means over ten seconds from then on.
+//! Observed samples: unchanged in the first hour, then as means over ten seconds.
 
 use dyno_core::record::SeriesKind;
 
 use super::spans::{step, step_end_s};
 
-/// A change of the table `sample`.
+/// An update of the table `sample`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SampleRow {
     pub(crate) series: u32,
     pub(crate) at_s: f64,
     pub(crate) value: f64,
-    /// The instant of the row that this one replaces, if there is one.
+    /// The time of the row to replace, if any.
     pub(crate) instead_of_s: Option<f64>,
 }
 
-/// The series of a run, by number. `None` where a definition was lost.
+/// The series of a run, by number. `None` if a definition was lost.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     series: Vec<Option<State>>,
@@ -38,7 +38,6 @@ struct OpenSample {
 }
 
 impl Samples {
-    /// A new series.
     pub(crate) fn define(&mut self, series: u32, kind: SeriesKind) {
         let index = series as usize;
         if self.series.len() <= index {
@@ -51,8 +50,8 @@ impl Samples {
         });
     }
 
-    /// Takes a sample; returns what will not change any more, or `Err` if the series is not known.
-    /// A value that is not finite is no observation and is passed over.
+    /// Adds a sample; returns the rows that are final, or `Err` if the series is unknown. A value
+    /// that is not finite is skipped.
     pub(crate) fn add(
         &mut self,
         series: u32,
@@ -78,7 +77,7 @@ impl Samples {
         {
             open.at_s = at_s;
             open.weight += weight;
-            // So that a value that does not change remains exactly itself.
+            // In this form, the mean of equal values is exactly that value.
             open.mean += (value - open.mean) * (weight / open.weight);
             open.changed = true;
             return Ok(Vec::new());
@@ -110,7 +109,7 @@ impl Samples {
         Ok(closed)
     }
 
-    /// The means that still grow and were not written as they are.
+    /// Unfinished means that changed since they were written.
     pub(crate) fn growing(&self) -> Vec<SampleRow> {
         let series = self.series.iter().enumerate();
         series
@@ -121,7 +120,7 @@ impl Samples {
             .collect()
     }
 
-    /// They have been written.
+    /// Marks them as written.
     pub(crate) fn written(&mut self) {
         let states = self.series.iter_mut().flatten();
         for open in states.filter_map(|state| state.open.as_mut()) {
@@ -145,7 +144,7 @@ impl OpenSample {
         }
     }
 
-    /// A whole step has the time of its end, which is a short number and takes little space.
+    /// A whole step gets the time of its end, a whole number that takes little space.
     fn closed(&self, series: u32) -> SampleRow {
         self.row(series, step_end_s(self.step))
     }

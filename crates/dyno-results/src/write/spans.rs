@@ -1,21 +1,21 @@
-//! Latencies in time: as they come in the first hour, in steps of ten seconds from then on.
+//! Latencies over time: unchanged in the first hour, then merged into steps of ten seconds.
 
 use crate::codec::{Measured, SpanRow};
 
-/// Until when every interval keeps its own latencies and samples, in seconds from the start of
-/// the measurement.
+/// Up to this time, every interval keeps separate latencies and samples, in seconds from the start
+/// of the measurement.
 pub const FINE_S: f64 = 3600.0;
 
-/// What follows is consolidated to steps of so many seconds.
+/// Later data is consolidated to steps of this many seconds.
 pub const COARSE_S: f64 = 10.0;
 
-/// Which step of ten seconds an instant falls into, counted from the end of the first hour; the
-/// end of a step belongs to it. `None` within the first hour.
+/// The step of ten seconds that contains an instant, counted from the end of the first hour; a step
+/// includes its end. `None` within the first hour.
 pub(crate) fn step(at_s: f64) -> Option<i64> {
     (at_s > FINE_S).then(|| ((at_s - FINE_S) / COARSE_S).ceil() as i64)
 }
 
-/// The instant at which a step ends.
+/// The time of a step's end.
 pub(crate) fn step_end_s(step: i64) -> f64 {
     FINE_S + step as f64 * COARSE_S
 }
@@ -43,12 +43,12 @@ struct OpenSpan {
     from_s: f64,
     to_s: f64,
     measured: Measured,
-    /// Not written as it is now.
+    /// Whether it changed since it was written.
     changed: bool,
 }
 
 impl Spans {
-    /// Takes what an operation did; returns what will not change any more.
+    /// Adds an operation's latencies; returns the rows that are final.
     pub(crate) fn add(
         &mut self,
         operation: u32,
@@ -60,7 +60,7 @@ impl Spans {
         if self.open.len() <= index {
             self.open.resize_with(index + 1, || None);
         }
-        // By its middle, so that an end a little behind a step's still belongs to it.
+        // Use the midpoint, so that an end slightly after a step's still belongs to it.
         let step = step(f64::midpoint(from_s, to_s));
         if let (Some(open), Some(step)) = (&mut self.open[index], step)
             && open.step == step
@@ -96,7 +96,7 @@ impl Spans {
         closed
     }
 
-    /// The spans that still grow and were not written as they are.
+    /// Unfinished spans that changed since they were written.
     pub(crate) fn growing(&self) -> Vec<NumberedSpan> {
         let open = self.open.iter().enumerate();
         open.filter_map(|(operation, span)| {
@@ -106,7 +106,7 @@ impl Spans {
         .collect()
     }
 
-    /// They have been written.
+    /// Marks them as written.
     pub(crate) fn written(&mut self) {
         for open in self.open.iter_mut().flatten() {
             open.changed = false;

@@ -1,4 +1,4 @@
-//! A day with ten operations and 150 series, made up.
+//! A synthetic day with ten operations and 150 series.
 
 use dyno_core::interval::Latencies;
 use dyno_core::record::{SeriesKey, SeriesKind};
@@ -7,16 +7,16 @@ use dyno_results::{FINE_S, Measured, Record, RunWriter, SeriesId};
 
 use super::{Random, interval};
 
-/// Its length.
+/// The length of the day.
 pub const SECONDS: u32 = 86_400;
 
-/// Classes of work, `event` among them.
+/// Number of operations, including `event`.
 pub const OPERATIONS: usize = 10;
 
-/// What is observed each second.
+/// Number of series observed each second.
 pub const SERIES: usize = 150;
 
-/// Seconds of latencies per operation that are made up, and then drawn from again and again.
+/// Number of different seconds of latencies per operation; they are drawn repeatedly.
 const VARIATIONS: usize = 60;
 
 /// A simulated day.
@@ -24,14 +24,14 @@ pub struct Day {
     random: Random,
     fine: Vec<Vec<Measured>>,
     coarse: Vec<Vec<Measured>>,
-    /// Every so many seconds of what is consolidated hold all that the others would have held.
+    /// In the consolidated part, one second of each stride holds the data of all.
     stride: u32,
     series: Vec<SeriesId>,
 }
 
 impl Day {
-    /// Makes the latencies up and defines the series. A stride of 10 leaves out what becomes one
-    /// with its neighbours anyhow.
+    /// Generates the latencies and defines the series. A stride of 10 skips seconds that would be
+    /// merged anyway.
     pub fn begin(writer: &mut RunWriter, stride: u32) -> Self {
         let mut random = Random(42);
         let mut made_up = |seconds: u32| -> Vec<Vec<Measured>> {
@@ -61,7 +61,7 @@ impl Day {
         }
     }
 
-    /// Its `number`th second, from 1: the samples, then the interval.
+    /// The `number`th second, from 1: the samples, then the interval.
     pub fn second(&mut self, number: u32) -> [Record; 2] {
         let at_s = f64::from(number) + 0.003 * self.random.unit();
         let is_coarse = at_s > FINE_S;
@@ -69,8 +69,8 @@ impl Day {
         let latencies = if is_coarse { &self.coarse } else { &self.fine };
         let second = number;
         let values = self.series.iter().enumerate().map(|(index, series)| {
-            // A third of what is observed are whole numbers that seldom change: errors, limits,
-            // disks at rest.
+            // A third of the series are whole numbers that rarely change: errors, limits, idle
+            // disks.
             let quiet = f64::from(second / 600 + 100 * index as u32);
             let value = if index % 3 == 0 {
                 quiet
@@ -109,14 +109,14 @@ impl Day {
     }
 }
 
-/// What an operation did in some seconds, around some milliseconds with a long tail: 999 events in
-/// each, of which the nine others have equal shares.
+/// The latencies of an operation over some seconds, around some milliseconds with a long tail: 999
+/// events per second, divided equally among the nine other operations.
 fn measured(operation: usize, seconds: u32, random: &mut Random) -> Measured {
     let count = seconds * if operation == 0 { 999 } else { 111 };
     let middle_ms = 1.0 + operation as f64;
     let mut latencies = Latencies::default();
     for _ in 0..count {
-        // The sum of uniform draws is near enough to a normal one.
+        // The sum of uniform draws approximates a normal one.
         let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
         latencies.record_service((middle_ms * 1e6 * (0.5 * normal).exp()) as u64);
     }

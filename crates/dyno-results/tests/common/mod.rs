@@ -1,4 +1,4 @@
-//! Runs to record.
+//! Synthetic runs to record.
 
 #![allow(dead_code)] // no test uses all of it
 #![allow(clippy::unwrap_used)] // a broken test may well panic
@@ -18,7 +18,7 @@ use dyno_core::summary::{
     RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 
-/// Numbers that replay.
+/// Reproducible random numbers.
 pub struct Random(pub u64);
 
 impl Random {

@@ -88,9 +88,10 @@ struct Tally {
     uneven: u64,
 }
 
-/// A good run follows the advice to be longer, and is made anew where the host did not give it the
-/// same CPUs all the time; whether it was made again, in words.
-fn good_run(
+/// Makes a run again if processes outside the campaign took CPU time; a good run also if the host
+/// did not give it the same CPUs all the time, or, longer, if Dyno advised that. Whether it was made
+/// again, in words.
+fn until_undisturbed(
     bed: &mut Bed,
     number: u64,
     case: &Case,
@@ -100,14 +101,16 @@ fn good_run(
     for _ in 1..ATTEMPTS {
         let done = run::run(bed, case, length_s, folder)?;
         let advised_s = done.advised_s.filter(|length_s| *length_s <= LONGEST_S);
-        if done.failures.is_empty() || advised_s.is_none() && !done.by_the_host {
+        let advised_s = advised_s.filter(|_| !case.is_bad());
+        let by_others = done.by_neighbours || done.by_the_host && !case.is_bad();
+        if done.failures.is_empty() || advised_s.is_none() && !by_others {
             return Ok((done, again));
         }
         say(&format!("{number} again: {}", done.failures.join("; ")));
         if advised_s.is_some() {
             (length_s, again) = (advised_s, " (made longer, as was advised)");
         } else {
-            again = " (made again: the host took CPUs)";
+            again = " (made again: the host or other processes took CPUs)";
         }
     }
     Ok((run::run(bed, case, length_s, folder)?, again))
@@ -122,10 +125,7 @@ fn one(
     table: &mut String,
 ) -> Result<()> {
     let folder = campaign.case_folder(number)?;
-    let (done, again) = match case.is_bad() {
-        true => (run::run(bed, case, None, &folder)?, ""),
-        false => good_run(bed, number, case, &folder)?,
-    };
+    let (done, again) = until_undisturbed(bed, number, case, &folder)?;
     tally.again += u64::from(!again.is_empty());
     // That a rate varies is no fault of the run's, and the doubt says no more.
     let uneven = !case.is_bad() && done.too_uneven && !done.failures.is_empty();

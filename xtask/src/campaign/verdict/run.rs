@@ -23,6 +23,8 @@ const BY_THE_HOST: [&str; 3] = [
     "the hypervisor took the CPUs",
     "host-resources speaks against it",
 ];
+/// The programs of the campaign: an accusation of these is Dyno's fault.
+const OWN: [&str; 4] = ["mariadbd", "mysqld", "postgres", "dyno"];
 /// What the first statement of an act waits for after the first second was told.
 const FIRST: Duration = Duration::from_millis(200);
 
@@ -39,6 +41,8 @@ pub struct Done {
     pub advised_s: Option<f64>,
     /// The host did not give the run the same CPUs all the time, and Dyno says so.
     pub by_the_host: bool,
+    /// Processes that have nothing to do with the campaign took CPU time, and Dyno says so.
+    pub by_neighbours: bool,
     /// All that Dyno has against the run is that its rate varied too much to be known well.
     pub too_uneven: bool,
 }
@@ -324,11 +328,15 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     };
     let told = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
     let by_the_host = failures.iter().any(told);
+    let by_neighbours = failures.iter().any(|failure| {
+        failure.starts_with("other-load") && !OWN.iter().any(|name| failure.contains(name))
+    });
     Done {
         found,
         failures,
         advised_s,
         by_the_host,
+        by_neighbours,
         too_uneven,
     }
 }

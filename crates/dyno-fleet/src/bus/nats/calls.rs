@@ -1,4 +1,4 @@
-//! How agents that wait on a bus learn of a run.
+//! Calls agents that wait on a bus for a run.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +15,14 @@ use super::{CONNECT_LIMIT, NatsConfig, Role, Worker, check_transport};
 use crate::bus::BusError;
 use crate::names::{AgentName, RunId};
 
-/// Waiting agents are told so often that there is a run.
+/// Interval between calls.
 const CALL: Duration = Duration::from_millis(300);
 
-/// Where an agent that waits for a run is told of one: the message is the run's name.
+/// The subject on which a waiting agent is called: the message is the run's name.
 pub(super) fn subject_of(agent: &AgentName) -> String {
     format!("dyno.any.call.{agent}")
 }
 
-/// Tells waiting agents of a run, again and again.
 pub(super) async fn call(
     client: Client,
     run: String,
@@ -32,19 +31,19 @@ pub(super) async fn call(
 ) {
     while wanted.load(Ordering::Relaxed) {
         for subject in &subjects {
-            // It is told again.
+            // A lost call is repeated.
             let _ = client.publish(subject.clone(), run.clone().into()).await;
         }
         sleep(CALL).await;
     }
 }
 
-/// Waits on a bus for a run that wants this agent; `None` where none does within a time. `waits` is
-/// called once it is connected, and has to wait.
+/// Waits on a bus for a run that wants this agent; `None` on timeout. `waits` is called when it has
+/// connected and must wait.
 ///
 /// # Errors
-/// The server cannot be reached, or does not know the key; or it is not on this host and there is
-/// no TLS.
+/// The server cannot be reached, or does not know the key; or it is on another host and there is no
+/// TLS.
 pub fn await_call(
     config: &NatsConfig,
     limit: Duration,
@@ -55,7 +54,7 @@ pub fn await_call(
         return Ok(None);
     };
     let subject = subject_of(agent);
-    // Nobody hears what comes meanwhile.
+    // Nobody reads these events.
     let (forward, _) = sync_channel(1);
     let worker = Worker {
         config: config.clone(),
@@ -84,7 +83,7 @@ pub fn await_call(
             }
             None
         };
-        // A key of somebody else's may connect, and hears nothing.
+        // Another agent's key can connect, but receives nothing.
         let refused = async {
             let mut waits = Some(waits);
             loop {
