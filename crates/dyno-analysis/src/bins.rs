@@ -1,35 +1,35 @@
-//! The measurement of a run second by second.
+//! The measurement of a run in bins of at least a second.
 
 use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::IntervalSummary;
 
-/// An interval counts as whole from this share of the usual length, and several as a second from
-/// this share of one.
+/// An interval is whole from this share of the usual length on; several short ones make a second
+/// from this share of a second on.
 const WHOLE: f64 = 0.9;
-/// Times are compared with this much room, in seconds: they were rounded on their way.
+/// Tolerance when comparing times, in seconds: recorded times are rounded.
 pub const ROOM_S: f64 = 1e-3;
 
-/// One interval of the measurement, or several short ones that make a second together.
+/// One interval of the measurement, or several short ones that together last a second.
 #[derive(Clone, Debug, Default)]
 pub struct Bin {
-    /// Its end, seconds since the start of the measurement.
+    /// Its end, in seconds since the start of the measurement.
     pub at_s: f64,
-    /// How long it is.
+    /// Its length in seconds.
     pub length_s: f64,
     /// The fewest sessions that ran in it; `None` if unknown.
     pub sessions: Option<u32>,
-    /// What was counted within it.
+    /// Counters within it.
     pub counters: Counters,
-    /// Events within it, of which `counters` are rounded where rates were printed.
+    /// Events within it; unlike `counters`, not rounded if the log printed rates.
     pub events: f64,
     /// Statements within it, likewise.
     pub statements: f64,
     /// Events due but not begun at its end; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Events under way at its end; `None` if unknown.
+    /// Events in flight at its end; `None` if unknown.
     pub concurrency: Option<u32>,
-    /// The lowest percentile asked for; the worst of those that are put together.
+    /// The lowest requested percentile; the largest value of the intervals in the bin.
     pub latency_ms: Option<f64>,
 }
 
@@ -39,13 +39,13 @@ impl Bin {
         self.events / self.length_s
     }
 
-    /// Its start, seconds since the start of the measurement.
+    /// Its start, in seconds since the start of the measurement.
     pub fn from_s(&self) -> f64 {
         self.at_s - self.length_s
     }
 }
 
-/// How long the measurement was: as its summary says, or until the last interval ended.
+/// The length of the measurement: from its summary, or to the end of the last interval.
 pub fn length_s(run: &RunRecord) -> f64 {
     let stated = run.summary.as_ref().map(|summary| summary.measured_s);
     let last = || run.intervals.iter().map(|interval| interval.at_s);
@@ -94,7 +94,7 @@ pub fn of(run: &RunRecord) -> Vec<Bin> {
     whole(bins)
 }
 
-/// Events and statements of an interval, as exactly as they are known.
+/// Events and statements of an interval, as precisely as recorded.
 pub(crate) fn exact(interval: &IntervalSummary) -> (f64, f64) {
     let of = |printed: Option<f64>, count: u64| match printed {
         Some(per_s) => per_s * interval.length_s,
@@ -108,7 +108,7 @@ pub(crate) fn exact(interval: &IntervalSummary) -> (f64, f64) {
     )
 }
 
-/// Without bins that were cut short.
+/// Removes bins that were cut short.
 fn whole(mut bins: Vec<Bin>) -> Vec<Bin> {
     let lengths: Vec<f64> = bins.iter().map(|bin| bin.length_s).collect();
     if let Some(usual) = dyno_stats::median(&lengths) {

@@ -8,15 +8,15 @@ use dyno_core::interval::ErrorsByCode;
 /// Errors of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindCount<'a> {
-    /// Of which kind.
+    /// The kind.
     pub kind: ErrorKind,
-    /// How many.
+    /// Number of errors.
     pub count: u64,
     /// Their codes, in order.
     pub codes: Vec<&'a str>,
 }
 
-/// What kinds of errors there were, the most frequent first.
+/// The errors by kind, the most frequent first.
 pub fn by_kind(errors: &ErrorsByCode) -> Vec<KindCount<'_>> {
     let mut kinds: Vec<KindCount<'_>> = Vec::new();
     for (code, error) in errors {

@@ -1,15 +1,15 @@
 //! The definition of a stall, shared by the verdict, the reports, comparisons and the results file.
 //!
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
-//! median event ended. The *level* is the median of the seconds that moved: a run that stood still
+//! median event ended. The *level* is the median of the seconds that moved: a run that was stalled
 //! for most of its time also has a level. A second is *stalled* if its rate is at most
-//! [`STALL_SHARE`] of the level. A time no longer than the shortest event is no stall: if sessions
-//! run in step, no event ends for that long. The verdict stores its stalls with the run
+//! [`STALL_SHARE`] of the level. A silence no longer than the shortest event is not a stall: if
+//! sessions run in step, no event ends for that long. The verdict stores its stalls with the run
 //! ([`told`]), and the view `where_did_it_stall` of the results file reads it.
 //!
 //! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces
 //! such seconds, or is added to them if it covers no whole second. Seconds in which the generator
-//! itself stood still ([`EventKind::Frozen`]) are not stalls of the target.
+//! itself was frozen ([`EventKind::Frozen`]) are not stalls of the target.
 
 mod told;
 
@@ -21,51 +21,50 @@ pub use told::{Told, told};
 
 use crate::bins::Bin;
 
-/// Fewer whole seconds have no level to speak of.
+/// The fewest whole seconds that define a level.
 pub const SECONDS_MIN: usize = 5;
-/// However long they are: of two one may be the stall.
+/// The fewest bins, however long: of two, one may be the stall.
 const BINS_MIN: usize = 3;
 
-/// Below so many events a second a second without any may be chance: of twenty Poisson arrivals
-/// one in a hundred million is.
+/// Below this rate a second without an event may be chance: with twenty Poisson arrivals per second
+/// it is one in a hundred million.
 pub const LEVEL_MIN_PER_S: f64 = 20.0;
 
-/// A worker that was away from its sockets for so long held up its sessions, in milliseconds: ten
-/// times what a scheduler keeps a thread waiting on a crowded host; scripts that block and frozen
-/// machines reach it.
+/// A worker that was away from its sockets for this long held up its sessions, in milliseconds: ten
+/// times the scheduling delay on a crowded host. Blocking scripts and frozen machines reach it.
 pub const WORKER_STALL_MS: f64 = 500.0;
 
-/// A silence of the load generator's clock, in which no statement ended, is a stall from this
-/// length on, in seconds: shorter ones are what a disk or a scheduler takes now and then.
+/// A silence in the load generator's clock, without the end of a statement, is a stall from this
+/// length on, in seconds; disks and schedulers occasionally cause shorter ones.
 pub const SILENCE_MIN_S: f64 = 0.2;
 
-/// Shorter ones are stalls too, from this length on, in seconds, where all of them together are
-/// [`SHORT_SHARE`] of the time: each may be chance, and all of them are not.
+/// Shorter silences are also stalls from this length on, in seconds, if together they take
+/// [`SHORT_SHARE`] of the time: one may be chance, many are not.
 pub const SHORT_MIN_S: f64 = 0.05;
 
-/// The share of the time that short silences must have to count, 0 to 1.
+/// The share of the time from which short silences count, 0 to 1.
 pub const SHORT_SHARE: f64 = 0.1;
 
-/// And if so many events would have ended meanwhile: fewer may take their time.
+/// The number of events that would have ended during a stall: with fewer, a silence may be chance.
 pub const SILENCE_EVENTS_MIN: f64 = 50.0;
 
-/// So many seconds at the end of a run may be a new level.
+/// This many seconds at the end of a run may be a new level.
 const NEW_LEVEL_MIN: usize = 3;
 
-/// Gaps between silences are the same if they differ by no more than this share.
+/// Gaps between silences are equal if they differ by at most this share.
 const SAME_GAP: f64 = 0.2;
 
-/// So many gaps make a period.
 const GAPS_MIN: usize = 4;
 
-/// So long before the generator stood still, in seconds, its clock's second may have begun.
+/// The second in which the generator froze may have begun this long before, in seconds.
 const FROZEN_ROOM_S: f64 = 1.0;
 
-/// A second that a silence cut into by more than this has another rate, in seconds.
+/// A silence longer than this changes the rate of a second, in seconds.
 const CUT_S: f64 = 0.05;
 
-/// The shortest silence that is a stall, in seconds, of a run that was silent for these times,
-/// measured so long and had so many events a second, silences included.
+/// The length from which a silence is a stall, in seconds. `silent_s` are the lengths of all
+/// silences, `measured_s` the length of the measurement, `mean_per_s` the events per second
+/// including silences.
 pub fn shortest_s(silent_s: &[f64], measured_s: f64, mean_per_s: f64) -> f64 {
     let many_s = SILENCE_EVENTS_MIN / mean_per_s.max(f64::MIN_POSITIVE);
     let short_s = SHORT_MIN_S.max(many_s);
@@ -81,36 +80,36 @@ pub fn shortest_s(silent_s: &[f64], measured_s: f64, mean_per_s: f64) -> f64 {
 pub struct Stalls {
     /// Events per second of the seconds that moved.
     pub level_per_s: f64,
-    /// When nothing ended, in the order of time: silences, and stalled seconds in a row of which
-    /// no exact time is known.
+    /// When nothing ended, in time order: silences, and consecutive stalled seconds without an
+    /// exact time.
     pub spans: Vec<Span>,
-    /// Those of the spans that are known to the millisecond.
+    /// The spans known to the millisecond.
     pub silences: Vec<Span>,
-    /// Stalled seconds in a row in which the generator itself stood still; in no span.
+    /// Consecutive stalled seconds in which the generator itself was frozen; not in `spans`.
     pub own: Vec<Span>,
-    /// How long the stalled whole seconds are, without the generator's own.
+    /// The length of the stalled whole seconds, without the generator's own.
     pub whole_s: f64,
     /// The length of the measurement's whole seconds.
     pub measured_s: f64,
-    /// The time after which they recur, if they do so regularly.
+    /// The period at which stalls recur; `None` if irregular.
     pub period_s: Option<f64>,
     /// Which of the run's whole seconds are stalled.
     pub stalled: Vec<bool>,
-    /// Which say nothing of the rate: those that are stalled, and those that a silence or a freeze
-    /// of the generator cut into, unless these are half of all.
+    /// Which say nothing about the rate: stalled ones, and those cut by a silence or a freeze of
+    /// the generator, unless they are half of all.
     pub set_aside: Vec<bool>,
 }
 
 /// A time in which nothing ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Since the start of the measurement.
+    /// Its start, in seconds since the start of the measurement.
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
 }
 
-/// The minimum time of events and their statements.
+/// The shortest event and statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shortest {
     /// An event, in seconds.
@@ -120,8 +119,8 @@ pub struct Shortest {
 }
 
 impl Shortest {
-    /// From a run's summary: the shortest event, or the mean if that is unknown. 0 if neither is
-    /// known.
+    /// From a run's summary: the shortest event, or the mean if that is unknown. 0 if both
+    /// are unknown.
     pub fn of(run: &RunRecord) -> Self {
         let Some(summary) = run.summary.as_ref().filter(|one| one.service.count > 0) else {
             return Self::default();
@@ -137,37 +136,36 @@ impl Shortest {
     }
 }
 
-/// Why stalls cannot be told.
+/// Why stalls cannot be determined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TooLittle {
-    /// So many whole seconds are fewer than [`SECONDS_MIN`].
+    /// The number of whole seconds is below [`SECONDS_MIN`].
     Seconds(usize),
-    /// The level, below [`LEVEL_MIN_PER_S`].
+    /// The level is below [`LEVEL_MIN_PER_S`].
     Level(f64),
-    /// No event ended, so that nothing can have stopped.
+    /// No event ended.
     Nothing,
 }
 
 impl Span {
-    /// How long it lasted.
+    /// Its length in seconds.
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s
     }
 
-    /// How much of it others cover, which do not overlap.
+    /// The length covered by other, non-overlapping spans.
     fn covered_s(&self, others: &[Self]) -> f64 {
         let shared = |other: &Self| other.to_s.min(self.to_s) - other.from_s.max(self.from_s);
         others.iter().map(|other| shared(other).max(0.0)).sum()
     }
 
-    /// Whether others cover half of it or more: it is theirs.
     fn is_of(&self, others: &[Self]) -> bool {
         self.covered_s(others) * 2.0 >= self.length_s()
     }
 }
 
 impl Stalls {
-    /// Drops times no longer than an event: if sessions run in step, no event ends for that long.
+    /// Drops spans no longer than an event: if sessions run in step, no event ends for that long.
     fn beyond(mut self, shortest: Shortest, bins: &[Bin]) -> Self {
         let known = self.spans.len() + self.silences.len();
         let silences = std::mem::take(&mut self.silences);
@@ -197,26 +195,26 @@ impl Stalls {
         self
     }
 
-    /// How long all of them lasted together.
+    /// The total length in seconds.
     pub fn stalled_s(&self) -> f64 {
-        // The sum of nothing is -0.0.
+        // An empty sum is -0.0.
         self.spans
             .iter()
             .map(Span::length_s)
             .fold(0.0, |a, b| a + b)
     }
 
-    /// How long the longest lasted, 0 without any.
+    /// The length of the longest in seconds, 0 without any.
     pub fn longest_s(&self) -> f64 {
         self.spans.iter().map(Span::length_s).fold(0.0, f64::max)
     }
 
-    /// The share of the time, 0 to 1.
+    /// The stalled share of the time, 0 to 1.
     pub fn share(&self) -> f64 {
         (self.stalled_s() / self.measured_s).min(1.0)
     }
 
-    /// Of a value for each whole second, those of the seconds that say something of the rate.
+    /// The values, one for each whole second, without the seconds that are set aside.
     pub fn moving(&self, values: &[f64]) -> Vec<f64> {
         let with = values.iter().zip(&self.set_aside);
         with.filter(|(_, aside)| !**aside)
@@ -243,10 +241,10 @@ impl fmt::Display for TooLittle {
     }
 }
 
-/// The stalls of whole seconds and of what happened meanwhile.
+/// The stalls of whole seconds and recorded events.
 ///
 /// # Errors
-/// [`TooLittle`] where they cannot be told.
+/// [`TooLittle`] if they cannot be determined.
 pub fn of_bins(bins: &[Bin], events: &[Event], shortest: Shortest) -> Result<Stalls, TooLittle> {
     let silences = spans(events, EventKind::Stall, bins);
     let mut found = match of_seconds(bins) {
@@ -254,7 +252,7 @@ pub fn of_bins(bins: &[Bin], events: &[Event], shortest: Shortest) -> Result<Sta
         found => found?,
     };
     let frozen = spans(events, EventKind::Frozen, bins);
-    // The second that it began in ended late, and short.
+    // The second in which the freeze began ended late, and short.
     let with_room: Vec<Span> = (frozen.iter())
         .map(|span| Span {
             from_s: span.from_s - FROZEN_ROOM_S,
@@ -296,12 +294,11 @@ fn set_aside(bins: &[Bin], found: &Stalls, still: &[&[Span]]) -> Vec<bool> {
     with.map(|(bin, stalled)| *stalled || cut(bin)).collect()
 }
 
-/// Whether it is half of the seconds or more: what is left would say nothing.
+/// Whether at least half of the seconds are set aside: the rest would not be representative.
 fn is_most(aside: &[bool]) -> bool {
     aside.iter().filter(|aside| **aside).count() * 2 >= aside.len()
 }
 
-/// The events of a kind that lie in the measurement.
 fn spans(events: &[Event], kind: EventKind, bins: &[Bin]) -> Vec<Span> {
     let end_s = bins.last().map_or(f64::INFINITY, |bin| bin.at_s);
     let own = events.iter().filter(|event| event.kind == kind);
@@ -312,7 +309,7 @@ fn spans(events: &[Event], kind: EventKind, bins: &[Bin]) -> Vec<Span> {
     span.filter(|span| span.to_s > span.from_s).collect()
 }
 
-/// The time from one to the next, if that is nearly always the same.
+/// The time between silences, if it is nearly constant.
 fn period_of(silences: &[Span]) -> Option<f64> {
     let gaps: Vec<f64> = silences
         .windows(2)
@@ -324,7 +321,7 @@ fn period_of(silences: &[Span]) -> Option<f64> {
     (gaps.len() >= GAPS_MIN && alike * 4 >= gaps.len() * 3).then_some(usual)
 }
 
-/// A run too short for whole seconds to tell, of which silences are known.
+/// A run with known silences but too few whole seconds.
 fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
     let measured_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
     let events: u64 = bins.iter().map(|bin| bin.counters.events).sum();
@@ -343,7 +340,7 @@ fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
 }
 
 fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
-    // A log may have intervals of many seconds.
+    // The intervals of a log may be many seconds long.
     let whole_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
     if whole_s.round() < SECONDS_MIN as f64 || bins.len() < BINS_MIN {
         return Err(TooLittle::Seconds(whole_s.round() as usize));
@@ -384,7 +381,7 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
     })
 }
 
-/// Whether it is a lower level that the run stays on: it works there in each second and to its end.
+/// Whether the run continues at a lower level: events end in each second until its end.
 fn is_new_level(run: &dyno_stats::stalls::Run, bins: &[Bin]) -> bool {
     let seconds = &bins[run.start..run.start + run.length];
     let works = |bin: &Bin| bin.events_per_s() >= LEVEL_MIN_PER_S;

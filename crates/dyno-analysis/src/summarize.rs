@@ -1,4 +1,4 @@
-//! From merged measurements to the pieces of a [`RunSummary`](dyno_core::summary::RunSummary).
+//! Converts merged measurements to the parts of a [`RunSummary`](dyno_core::summary::RunSummary).
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{
@@ -11,14 +11,14 @@ use hdrhistogram::Histogram;
 
 pub use dyno_core::interval::SAMPLES_BEYOND_MIN;
 
-/// Buckets of a distribution per factor of ten; their bounds are the same in every summary, so
-/// that two runs' distributions can be laid over each other.
+/// Buckets of a distribution per decade. Their bounds are the same in every summary, so that the
+/// distributions of two runs can be overlaid.
 pub const BUCKETS_PER_DECADE: f64 = 10.0;
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 
-/// The service times: start to end of each event.
+/// Service times: from the start to the end of each event.
 pub fn service(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
     summary(
         &latencies.service,
@@ -32,11 +32,11 @@ pub fn service(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
     )
 }
 
-/// The response times: scheduled start to end of each event. Empty in a closed loop, where nothing
-/// was scheduled.
+/// Response times: from the scheduled start to the end of each event. Empty in a closed loop, which
+/// has no schedule.
 pub fn response(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
-    // Recording counts clipped service times only. The top bucket of the histogram holds what lies
-    // beyond its bound, and with it at most the last thousandth below.
+    // Recording counts clipped service times only. The histogram's top bucket holds the values
+    // beyond its bound, and at most the last thousandth below it.
     let clipped = if latencies.response_ns_max > LATENCY_NS_MAX {
         latencies.response.count_at(LATENCY_NS_MAX)
     } else {
@@ -54,10 +54,10 @@ pub fn response(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
     )
 }
 
-/// The percentiles of a histogram of nanoseconds whose exact extremes are known. Each is the
-/// smallest recorded latency that so many percent do not exceed, to the histogram's three digits,
-/// and `None` where fewer than [`SAMPLES_BEYOND_MIN`] samples lie below or beyond it. The 0th and
-/// the 100th are the exact extremes.
+/// The percentiles of a histogram of nanoseconds with known exact extremes. Each is the smallest
+/// recorded latency that this share of the samples does not exceed, to the histogram's three
+/// digits, and `None` with fewer than [`SAMPLES_BEYOND_MIN`] samples below or beyond it. The 0th
+/// and the 100th are the exact extremes.
 pub fn percentiles(
     histogram: &Histogram<u64>,
     min_ns: u64,
@@ -73,7 +73,7 @@ pub fn percentiles(
             Some(max_ns as f64 / NS_PER_MS)
         } else if carries(histogram.len(), percent) {
             let ns = histogram.value_at_quantile(percent / 100.0);
-            // A file that somebody edited may hold a maximum below its minimum.
+            // In an edited file the maximum may be below the minimum.
             Some(ns.clamp(min_ns, max_ns.max(min_ns)) as f64 / NS_PER_MS)
         } else {
             None
@@ -88,7 +88,7 @@ pub fn percentiles(
         .collect()
 }
 
-/// Rates over a measurement of `measured_s` seconds, of what ended within it.
+/// Rates of the events that ended within a measurement of `measured_s` seconds.
 pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
     let per_s = |count: u64| {
         if measured_s > 0.0 {
@@ -105,8 +105,8 @@ pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
     }
 }
 
-/// A named piece of work. `in_window` is what of it ended within the measurement of `measured_s`
-/// seconds; response times are kept where the loop is open.
+/// A named operation. `in_window` counts those that ended within the measurement of `measured_s`
+/// seconds; response times are recorded in an open loop.
 pub fn operation(
     name: &str,
     sums: Option<&OperationInterval>,
@@ -133,7 +133,7 @@ pub fn operation(
     }
 }
 
-/// What one session did in a whole run.
+/// The totals of one session in a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionTotal {
     /// Events that ended and count.
@@ -156,8 +156,8 @@ pub fn fairness(sessions: &[SessionTotal]) -> Fairness {
     }
 }
 
-/// One interval of a measurement that began at `origin`. Latencies are response times where any
-/// were recorded (an open loop), else service times.
+/// One interval of a measurement that began at `origin`. Latencies are response times if any were
+/// recorded (an open loop), otherwise service times.
 pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> IntervalSummary {
     let latencies = &interval.latencies;
     let (histogram, min_ns, max_ns) = if latencies.response.is_empty() {
@@ -188,15 +188,15 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
     }
 }
 
-/// What is known of latencies without rounding, in nanoseconds.
+/// Exact values of latencies, in nanoseconds.
 pub struct Exact {
-    /// Of all.
+    /// The sum.
     pub sum: u64,
     /// The smallest; `u64::MAX` without any.
     pub min: u64,
     /// The largest.
     pub max: u64,
-    /// How many lie beyond the histogram's bound.
+    /// The number beyond the histogram's bound.
     pub clipped: u64,
 }
 
@@ -223,8 +223,8 @@ pub fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> La
     }
 }
 
-/// The distribution in logarithmic buckets, without empty ends. A bin of the histogram falls
-/// wholly into the bucket of its middle, which blurs the bounds by less than a thousandth.
+/// The distribution in logarithmic buckets, without empty ends. A bin of the histogram is counted
+/// in the bucket of its middle, which blurs the bounds by less than a thousandth.
 fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
     let index_of = |ns: u64| (BUCKETS_PER_DECADE * (ns.max(1) as f64).log10()).floor() as usize;
     let bound_ms = |index: usize| 10f64.powf(index as f64 / BUCKETS_PER_DECADE) / NS_PER_MS;
@@ -248,14 +248,14 @@ fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
     out
 }
 
-/// Mean and population standard deviation; zero of nothing.
+/// Mean and population standard deviation; 0 without values.
 fn spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count();
     if count == 0 {
         return (0.0, 0.0);
     }
     let mean = values.clone().sum::<f64>() / count as f64;
-    // In two passes: the sum of squares loses the digits that matter when sessions are alike.
+    // In two passes: the sum of squares loses precision when sessions are alike.
     let variance = values.map(|v| (v - mean).powi(2)).sum::<f64>() / count as f64;
     (mean, variance.sqrt())
 }

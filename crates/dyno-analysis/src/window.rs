@@ -1,4 +1,4 @@
-//! A part of a run as a run of its own, and what the intervals of a run tell of it.
+//! A part of a run as a separate run, and the figures of its intervals.
 
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Drive, OpenLoop, Scheduled};
@@ -12,25 +12,25 @@ use dyno_core::summary::{
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
 
-/// A part of the measurement, in seconds from its start; where an end is not given, to its end.
+/// A part of the measurement, in seconds from its start; without an end, to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
-    /// From here.
+    /// Its start.
     pub from_s: Option<f64>,
-    /// To here.
+    /// Its end.
     pub to_s: Option<f64>,
 }
 
-/// Why a part of a run cannot be told.
+/// Why a part of a run cannot be cut out.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WindowError {
-    /// Nothing is known over time.
+    /// The run has no intervals.
     #[error("the run has no intervals on record, so that no part of it can be told alone")]
     NoIntervals,
-    /// It begins where the run is over.
+    /// It begins after the run's end.
     #[error("the window begins at {from_s} s, and the measurement is {length_s:.0} s long")]
     Beyond {
-        /// The window's beginning.
+        /// The window's start.
         from_s: f64,
         /// The run's length.
         length_s: f64,
@@ -38,42 +38,42 @@ pub enum WindowError {
     /// It ends before it begins.
     #[error("the window ends at {to_s} s, which is not behind its beginning at {from_s} s")]
     Backwards {
-        /// The window's beginning.
+        /// The window's start.
         from_s: f64,
         /// Its end.
         to_s: f64,
     },
-    /// It is too short.
+    /// It contains no whole interval.
     #[error(
         "no interval lies wholly between {from_s} and {to_s} s; the run's are {usual_s} s long"
     )]
     Nothing {
-        /// The window's beginning.
+        /// The window's start.
         from_s: f64,
         /// Its end.
         to_s: f64,
-        /// How long intervals are.
+        /// The usual length of an interval.
         usual_s: f64,
     },
 }
 
-/// What the intervals of a time say.
+/// The figures of the intervals of a part.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Sums.
     pub totals: Counters,
-    /// Over the time that the intervals cover; exact where rates were printed.
+    /// Rates over the time that the intervals cover; not rounded if the log printed rates.
     pub rates: Rates,
-    /// From the first one's start to the last one's end.
+    /// From the start of the first to the end of the last interval.
     pub length_s: f64,
-    /// How much of that is in an interval.
+    /// The time covered by intervals.
     pub covered_s: f64,
-    /// The longest backlog at the end of an interval; `None` if no backlog is known.
+    /// The longest backlog at the end of an interval; `None` if unknown.
     pub backlog_max: Option<u64>,
 }
 
 impl Told {
-    /// An open loop of this part, whose last interval that is.
+    /// The open loop of this part, which ends with this interval.
     pub fn open_loop(&self, open: OpenLoop, last: Option<&IntervalSummary>) -> OpenLoopSummary {
         OpenLoopSummary {
             offered_per_s: open.per_second,
@@ -85,7 +85,7 @@ impl Told {
     }
 }
 
-/// What these intervals say.
+/// The figures of these intervals.
 pub fn told<'a>(intervals: impl Iterator<Item = &'a IntervalSummary> + Clone) -> Told {
     let mut told = Told::default();
     let (mut events, mut statements) = (0.0, 0.0);
@@ -109,7 +109,7 @@ pub fn told<'a>(intervals: impl Iterator<Item = &'a IntervalSummary> + Clone) ->
     told
 }
 
-/// The latencies of these spans as one, and how much time they cover.
+/// The merged latencies of these spans, and the time that they cover.
 pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
     let mut all = Latencies::default();
     let mut covered_s = 0.0;
@@ -118,7 +118,7 @@ pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
         if span.count == 0 {
             continue;
         }
-        // What a span holds was measured within the same bounds, so that adding cannot fail.
+        // All spans have the same bounds, so adding cannot fail.
         let _ = all.service.add(&span.service);
         let _ = all.response.add(&span.response);
         all.service_ns_sum += span.service_ns_sum;
@@ -126,15 +126,15 @@ pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
         all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
     }
     if !all.response.is_empty() {
-        // Exact extremes are kept of service times only; the histogram's are within its digits.
+        // Exact extremes are recorded for service times only; these are the histogram's.
         (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
         all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
     }
     (all, covered_s)
 }
 
-/// What is left of the latencies where only each interval's percentiles are known: their median,
-/// and the highest.
+/// Figures of the latencies if only the percentiles of each interval are known: their median and
+/// the highest.
 pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
     let all = intervals.iter().flat_map(|interval| &interval.percentiles);
     let mut percents: Vec<f64> = all.map(|told| told.percent).collect();
@@ -161,7 +161,7 @@ pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
     figures
 }
 
-/// Latencies of which nothing is known but that they were asked for.
+/// Latencies with unknown values at the requested percentiles.
 pub fn unknown_latencies(percents: &[f64]) -> LatencySummary {
     let unknown = |&percent: &f64| Percentile {
         percent,
@@ -173,12 +173,12 @@ pub fn unknown_latencies(percents: &[f64]) -> LatencySummary {
     }
 }
 
-/// The part of a run that lies in the window, as a run: its times count from the first interval
-/// that begins within, what was before is warm-up, and what came later is left out. Findings are
-/// those of the whole run, and have to be made anew.
+/// The part of a run in the window, as a run: its times count from the first interval within, the
+/// time before is warm-up, and later records are left out. Findings are those of the whole run and
+/// must be computed again.
 ///
 /// # Errors
-/// The window holds no interval.
+/// The window contains no interval.
 pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     let (from_s, to_s) = bounds(&run, window)?;
     let inside: Vec<&IntervalSummary> = run
@@ -210,7 +210,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     if let Some(drive) = &mut drive {
         let seconds = |s: f64| std::time::Duration::try_from_secs_f64(s.max(0.0));
         drive.warmup += seconds(origin).unwrap_or_default();
-        // A limit that was not reached within the window is none of it.
+        // A limit that was not reached within the window does not apply to it.
         drive.time = seconds(end - origin).ok();
         drive.events = None;
     }
@@ -224,7 +224,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     Ok(run)
 }
 
-/// The load that was asked for within the window.
+/// The requested load within the window.
 fn scheduled(drive: &mut Drive, (origin, end): (f64, f64)) {
     let Some(schedule) = drive.schedule.take() else {
         return;
@@ -261,7 +261,7 @@ fn within(span: &&Span, (origin, end): (f64, f64)) -> bool {
     span.from_s >= origin - ROOM_S && span.to_s <= end + ROOM_S
 }
 
-/// The summary of the window. What was only counted over the whole run is left out.
+/// The summary of the window, without values counted only over the whole run.
 fn summary(
     run: &RunRecord,
     drive: Option<&Drive>,
@@ -328,8 +328,7 @@ fn summary(
     }
 }
 
-/// What is to be known of a part of a run. `spanned_s` says of how many seconds there are
-/// latencies, if there are any.
+/// The warnings of a part of a run. `spanned_s` is the number of seconds with latencies, if any.
 fn warnings(
     run: &RunRecord,
     told: &Told,
@@ -383,7 +382,7 @@ fn operation_summary(
     )
 }
 
-/// The record with its times counted from `origin`, without what came after the end.
+/// The record with times counted from `origin`, without records after the end.
 fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
     run.intervals
         .retain(|interval| interval.at_s <= end + ROOM_S);
@@ -426,7 +425,7 @@ fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
     run
 }
 
-/// What is known of the whole run only.
+/// The values known only for the whole run.
 fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     let gap = |what: &str, why: &str| NotObserved {
         what: what.to_owned(),
@@ -458,7 +457,7 @@ fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     gaps
 }
 
-/// With a decimal where it tells something.
+/// With a decimal where it matters.
 fn number(seconds: f64) -> String {
     let text = format!("{seconds:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

@@ -1,4 +1,4 @@
-//! Which trials, in which order, and what that costs.
+//! The trials of an experiment, their order, and their cost.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use dyno_stats::stopping::{BLOCKS_MIN, Rule, look};
 use crate::file::{Applies, Experiment, Order, ResetData, Settle};
 use crate::levels::{Cell, Effective};
 
-/// What has to be done between a trial and the one before, cheapest first.
+/// The change required between two successive trials, cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// New connections.
@@ -17,25 +17,25 @@ pub enum Change {
     Online,
     /// A restart.
     Start,
-    /// Data put back, and a start.
+    /// A restore of the data, and a start.
     Restore,
 }
 
-/// Why a trial is measured.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Its cell's in this block.
+    /// The regular trial of its cell in this block.
     Repeat,
-    /// The baseline once more: the host's own noise.
+    /// A repeated baseline, to measure the host's own noise.
     Aa,
     /// The baseline in the middle or at the end of a block.
     Bracket,
-    /// The best of all cells once more: it was chosen for what chance gave it, too.
+    /// The best cell once more, because it was partly chosen by chance.
     Confirm,
 }
 
 impl Role {
-    /// In a word.
+    /// As printed.
     pub fn word(self) -> &'static str {
         match self {
             Self::Repeat => "repeat",
@@ -53,11 +53,11 @@ pub struct Trial {
     pub cell: usize,
     /// Its block, from 0.
     pub block: usize,
-    /// Which trial of its cell in its role, from 0.
+    /// The number of earlier trials of its cell in its role.
     pub repeat: usize,
-    /// Why it is measured.
+    /// Its purpose.
     pub role: Role,
-    /// What it needs after the trial before.
+    /// The change required after the previous trial.
     pub change: Change,
 }
 
@@ -66,40 +66,41 @@ pub struct Trial {
 pub struct Trials {
     /// The cells.
     pub cells: Vec<Cell>,
-    /// The trials in their order.
+    /// The trials in order.
     pub trials: Vec<Trial>,
-    /// What they cost.
+    /// Their cost.
     pub cost: Cost,
-    /// Trials of a block follow each other; of one that is not so, those of a cell do.
+    /// Whether the trials of a block are consecutive; otherwise those of a cell are.
     pub is_blocked: bool,
 }
 
-/// What trials cost.
+/// The cost of trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
-    /// Images: one per combination of levels that need other data.
+    /// Data loads: one image per combination of levels that need other data.
     pub loads: usize,
     /// Restores of an image.
     pub restores: usize,
-    /// Starts, those after a restore among them.
+    /// Starts, including those after a restore.
     pub starts: usize,
     /// Changes of a running server.
     pub online: usize,
-    /// Trials that need new connections only.
+    /// Trials that only need new connections.
     pub reconnects: usize,
-    /// Warm-up, measuring and settling, of all trials; at most, where settling ends by itself.
+    /// Total time of warm-up, measuring and settling; an upper limit if settling waits for
+    /// the server.
     pub time: Duration,
 }
 
 impl Experiment {
-    /// The trials of as many blocks as the file has at first.
+    /// The trials of the initial number of blocks.
     pub fn trials(&self) -> Trials {
         self.trials_of(self.blocks())
     }
 
-    /// The same trials, and one more of this cell at their end.
+    /// The same trials, plus one more of this cell at the end.
     pub fn confirmed(&self, mut planned: Trials, cell: usize) -> Trials {
         let before = planned.trials.last();
         let block = before.map_or(0, |trial| trial.block);
@@ -113,8 +114,8 @@ impl Experiment {
         planned
     }
 
-    /// How many blocks the file has at first: its repeats; where blocks go on until ratios are
-    /// precise, as many as come before the first look.
+    /// The initial number of blocks: the file's repeats, or, with a target precision, the number
+    /// before the first look.
     pub fn blocks(&self) -> usize {
         let repeats = self.design.repeats.as_ref();
         let repeats = repeats.map(|repeats| *repeats.get_ref() as usize);
@@ -125,7 +126,7 @@ impl Experiment {
         repeats.unwrap_or(usual)
     }
 
-    /// How precise ratios are to become: 0.01 is 1 %. `None` where the repeats decide.
+    /// The target precision of ratios: 0.01 is 1 %. `None` if the number of repeats is fixed.
     pub fn precision(&self) -> Option<f64> {
         let told = self.design.precision.as_ref()?.to_string();
         let value = match told.trim().strip_suffix('%') {
@@ -135,15 +136,15 @@ impl Experiment {
         Some(value).filter(|value| *value > 0.0)
     }
 
-    /// No more blocks than these.
+    /// The largest number of blocks.
     pub fn blocks_max(&self) -> usize {
         self.design
             .max_blocks
             .map_or(BLOCKS_MAX, |most| most as usize)
     }
 
-    /// The figure that answers if nothing is searched: the rate, or for open loops, whose rate is
-    /// requested, the response time.
+    /// The main figure without a search: the rate, or the response time for open loops, which have
+    /// a requested rate.
     pub fn subject(&self) -> &'static str {
         let is_open = |cell: &Cell| cell.effective.load.rate.is_some();
         let cells = self.cells();
@@ -153,7 +154,8 @@ impl Experiment {
         }
     }
 
-    /// Whether ratios are precise enough after these trials, or no more blocks are to be measured.
+    /// Whether ratios are precise enough after these trials, or the largest number of blocks
+    /// is reached.
     pub fn is_precise(&self, trials: &[crate::Measured]) -> bool {
         let Some(precision) = self.precision() else {
             return true;
@@ -167,8 +169,8 @@ impl Experiment {
         all.iter().all(stops)
     }
 
-    /// The trials of so many blocks. In random order more blocks leave those before as they are,
-    /// but for the trials of the baseline that are spread over blocks.
+    /// The trials of this many blocks. In random order more blocks leave the earlier ones
+    /// unchanged, except for the baseline trials that are spread over blocks.
     pub fn trials_of(&self, blocks: usize) -> Trials {
         let cells = self.cells();
         let order = self.design.order;
@@ -204,8 +206,8 @@ impl Experiment {
         }
     }
 
-    /// Factors that change together, slowest first; and how many of these are permuted, while the
-    /// others go up and down.
+    /// Factors that change together, slowest first; and the number of these groups that are
+    /// permuted, while the others go up and down.
     fn tiers(&self) -> (Vec<Vec<&str>>, usize) {
         let pair = self
             .design
@@ -219,7 +221,7 @@ impl Experiment {
             .map(|n| n.get_ref().as_str())
             .collect();
         let mut tiers: Vec<Vec<&str>> = nest.iter().map(|name| vec![*name]).collect();
-        // Another image and another place both are a restore.
+        // A new image and a new place both need a restore.
         let restore = [Applies::Load, Applies::Place];
         let (start, online, client) = ([Applies::Start], [Applies::Online], [Applies::Client]);
         for tier in [&restore[..], &start, &online, &client] {
@@ -247,8 +249,8 @@ impl Experiment {
         if self.design.order == Order::Listed {
             return all;
         }
-        // Every other block is the one before the other way round, so that no drift from block to
-        // block falls on one cell more than on another; ladders and pairs alternate of themselves.
+        // Every other block reverses the one before, so that a drift between blocks affects all
+        // cells equally; ladders and pairs already alternate.
         let alternates = !self.design.nest.is_empty() || self.design.pair.is_some();
         let mirrors = block % 2 == 1 && !alternates && self.design.order == Order::Random;
         if mirrors {
@@ -287,7 +289,7 @@ impl Experiment {
         trials.insert(0, base);
     }
 
-    /// Beside a trial of the same cell, where they cost least.
+    /// Directly after a trial of the same cell, where they are cheapest.
     fn add_aa(&self, cells: &[Cell], blocks: usize, trials: &mut Vec<Trial>) {
         let is_base = |cell: &usize| cells[*cell].is_of(&self.design.baseline);
         let mut base: Vec<usize> = (0..cells.len()).filter(is_base).collect();
@@ -306,8 +308,8 @@ impl Experiment {
         }
     }
 
-    /// What has to be done before a trial of `next` after one of `before`; `None` where nothing is
-    /// known of server and data.
+    /// The change required before a trial of `next` after one of `before`; `None` if the state of
+    /// the server and its data is unknown.
     pub fn change(&self, before: Option<&Cell>, next: &Cell) -> Change {
         let Some(before) = before else {
             return Change::Restore;
@@ -377,7 +379,7 @@ impl Experiment {
     }
 }
 
-/// More blocks are not measured, unless the file says how many.
+/// The default limit of blocks.
 const BLOCKS_MAX: usize = 30;
 const RESTART: &str = "server.restart";
 
@@ -391,7 +393,6 @@ fn trial(cell: usize, block: usize, repeat: usize, role: Role) -> Trial {
     }
 }
 
-/// Puts the cells of a block in order.
 struct Arrange<'a> {
     cells: &'a [Cell],
     permuted: usize,
@@ -410,7 +411,7 @@ impl Arrange<'_> {
         };
         let mut down = down;
         if depth == self.permuted {
-            // Ladders go up and down in turn, and begin the other way in the next block.
+            // Ladders alternate between up and down, and the next block begins the other way round.
             down = (self.ladders + self.block) % 2 == 1;
             self.ladders += 1;
         }
@@ -430,7 +431,7 @@ impl Arrange<'_> {
             groups[at].push(cell);
         }
         if self.paired && rest.is_empty() {
-            // Thue-Morse: AB BA BA AB, which no drift up to the square disturbs.
+            // Thue-Morse: AB BA BA AB, which cancels any drift up to quadratic.
             if self.block.count_ones() % 2 == 1 {
                 groups.reverse();
             }
@@ -453,12 +454,12 @@ fn shuffle<T>(list: &mut [T], stream: &mut Stream) {
     }
 }
 
-/// So many runs a search takes, about: four votes on each of eight loads, ten that confirm the
-/// answer, and the run at the load that was found.
+/// Approximate number of runs of a search: four votes on each of eight loads, ten confirmations,
+/// and the run at the resulting load.
 const SEARCH_RUNS: u32 = 43;
 
 impl Effective {
-    /// How long a trial is under load, warm-ups included, by what the file says.
+    /// The duration of a trial's load, including warm-ups, according to the file.
     pub fn time(&self) -> Duration {
         let times = [&self.load.warmup, &self.load.time].into_iter().flatten();
         let run: Duration = times.map(|time| time.value()).sum();

@@ -1,23 +1,23 @@
-//! What is wrong with a file, and where.
+//! Errors in an experiment's file, with their positions.
 
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong with a file.
+/// One error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Line and column, from 1; none if it is of the file as a whole.
+    /// Line and column, from 1; `None` if it concerns the whole file.
     pub at: Option<(usize, usize)>,
-    /// What is wrong, and what was expected.
+    /// The error, and the expected input.
     pub what: String,
 }
 
-/// A file that is no experiment.
+/// A file that is not a valid experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     /// The file's name.
     pub file: String,
-    /// All that was found wrong, at least one.
+    /// All errors found, at least one.
     pub problems: Vec<Problem>,
 }
 
@@ -37,7 +37,6 @@ impl fmt::Display for Error {
     }
 }
 
-/// Collects problems of one text.
 pub(crate) struct Problems<'a> {
     text: &'a str,
     pub(crate) found: Vec<Problem>,
@@ -59,7 +58,7 @@ impl<'a> Problems<'a> {
         });
     }
 
-    /// Where a text stands in quotes behind a place, or that place.
+    /// The position of a quoted text after another position, or that position.
     pub(crate) fn text_behind(&self, span: Range<usize>, text: &str) -> Range<usize> {
         let behind = self.text.get(span.start..).unwrap_or_default();
         let quotes = ['"', '\''].map(|quote| behind.find(&format!("{quote}{text}{quote}")));
@@ -89,7 +88,7 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The nearest of some words, as the rest of a sentence; else all of them.
+/// The nearest of some words, as the rest of a sentence; all of them if none is near.
 pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
     let among: Vec<&str> = among.into_iter().collect();
     let near = among

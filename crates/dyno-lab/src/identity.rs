@@ -1,4 +1,4 @@
-//! What a trial is: a hash of everything that makes it.
+//! The identity of a trial: a hash of everything that determines it.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 use crate::design::Trial;
 use crate::{Cell, Experiment};
 
-/// A trial's identity: equal for the same trial, wherever in a file or in time it stands.
+/// A trial's identity: equal for equal trials, regardless of position and time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(String);
 
 impl Identity {
-    /// One that was written down.
+    /// A recorded identity.
     pub fn of_text(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -26,23 +26,23 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Hashes of what the file only names.
+/// Hashes of the scripts and servers that the file names.
 #[derive(Clone, Debug, Default)]
 pub struct Hashes {
-    /// Of the text of each workload's script, by the workload's name.
+    /// Of each workload's script, by the workload's name.
     pub scripts: BTreeMap<String, String>,
     /// Of each server's binary, by the server's kind.
     pub servers: BTreeMap<String, String>,
 }
 
-/// A trial that is to be.
+/// A planned trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
     /// Its identity.
     pub identity: Identity,
-    /// What the identity is of, with sorted keys.
+    /// The input of the identity, with sorted keys.
     pub made_of: Value,
-    /// Its cell and repeat in words.
+    /// Its cell and repeat as text.
     pub label: String,
 }
 
@@ -72,7 +72,7 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
         "server_binary": hash(&hashes.servers, &effective.server.kind),
     });
     let mut made_of = made_of;
-    // A password that is another one makes no trial another.
+    // A changed password does not change the identity.
     if let Some(url) = effective.server.url.as_deref()
         && let Ok(target) = dyno_core::Target::parse(url)
     {
@@ -100,7 +100,7 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
     }
 }
 
-/// JSON with sorted keys and nothing between.
+/// JSON with sorted keys and without whitespace.
 fn canonical(value: &Value, into: &mut String) {
     match value {
         Value::Object(entries) => {
@@ -127,14 +127,14 @@ fn canonical(value: &Value, into: &mut String) {
     }
 }
 
-/// What changed from one set of planned trials to another.
+/// The changes from one set of planned trials to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Trials that were not planned before.
+    /// New trials.
     pub new: Vec<String>,
-    /// Trials that are planned no more.
+    /// Removed trials.
     pub gone: Vec<String>,
-    /// Keys that differ in trials of the same name: before and after, with how many trials.
+    /// Keys that differ in trials with the same name: before and after, with the number of trials.
     pub differ: BTreeMap<String, usize>,
 }
 

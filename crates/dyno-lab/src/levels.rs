@@ -1,4 +1,4 @@
-//! From levels to what a trial runs with: bundles, what they are like, what lies beneath.
+//! Resolves levels to the configuration of a trial: bundles, inheritance, base settings.
 
 use std::collections::BTreeMap;
 
@@ -10,59 +10,59 @@ use crate::file::{
     Scalar, Server, Values,
 };
 
-/// A combination of levels, and what it runs with.
+/// A combination of levels, and the resulting configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// The level of each factor, by name.
     pub levels: BTreeMap<String, String>,
-    /// What it runs with.
+    /// The resulting configuration.
     pub effective: Effective,
 }
 
-/// All that a trial runs with.
+/// The configuration of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Effective {
     /// The server with its settings.
     pub server: Server,
-    /// What is loaded.
+    /// The data to load.
     pub data: Data,
-    /// What runs.
+    /// The load to run.
     pub load: Load,
-    /// The address that the load takes, such as `proxy`, if it is varied.
+    /// The address that the load uses, such as `proxy`, if it is varied.
     pub path: Option<String>,
     /// Limits of the host.
     pub host: Values,
-    /// Where the data lies: file system, mount, size.
+    /// Where the data is: file system, mount, size.
     pub place: Values,
-    /// Settings that are changed on the running server.
+    /// Settings to change on the running server.
     pub online: Values,
-    /// Statements on the running server, in order.
+    /// Statements to execute on the running server, in order.
     pub sql: Vec<String>,
-    /// What undoes them.
+    /// How to undo them.
     pub undo: Vec<String>,
-    /// Commands that run meanwhile.
+    /// Commands that run during the trial.
     pub commands: Vec<String>,
-    /// What is kept of them.
+    /// Output of the commands to keep.
     pub output: BTreeMap<String, String>,
-    /// Figures of each shape of statement are kept.
+    /// Whether to record figures of each statement shape.
     #[serde(skip)]
     pub statements: bool,
-    /// Where the CPU time goes is sampled.
+    /// Whether to sample where the CPU time goes.
     #[serde(skip)]
     pub cpu_profile: bool,
-    /// Statements whose plans are kept; `all` stands for those of the load.
+    /// Statements to keep execution plans of; `all` means those of the load.
     #[serde(skip)]
     pub explain: Vec<String>,
-    /// The promise whose highest load a trial looks for.
+    /// The promise of a search for the highest load.
     #[serde(skip)]
     pub search: Option<String>,
-    /// Names of prices, which make no trial another.
+    /// Names of prices, which do not affect the identity.
     #[serde(skip)]
     pub prices: Vec<String>,
-    /// The load generators.
+    /// The agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
-    /// What is put back before.
+    /// What to reset before the trial.
     pub reset: Reset,
 }
 
@@ -74,13 +74,14 @@ fn explained(experiment: &Experiment) -> Vec<String> {
     }
 }
 
-/// Whether a plain level of this factor says something.
+/// Whether a plain level of this factor has an effect.
 pub(crate) fn has_meaning(factor: &Factor) -> bool {
     let by_name = !matches!(factor.applies, Applies::Start | Applies::Online);
     factor.setting.is_some() || !factor.set_by.is_empty() || by_name
 }
 
-/// What a level is like, all the way, in the order in which it is applied; itself last.
+/// The bundles that a level extends, recursively, in the order in which they are applied;
+/// itself last.
 pub(crate) fn likes<'a>(factor: &'a Factor, level: &'a Level) -> Result<Vec<&'a Bundle>, String> {
     let mut chain = Vec::new();
     if let Some(bundle) = level.bundle() {
@@ -124,14 +125,13 @@ fn follow<'a>(
     Ok(())
 }
 
-/// Puts values in, and remembers which factor did.
+/// Merges values, and remembers which factor set each.
 struct Merge<'a> {
     by: BTreeMap<String, (&'a str, Option<Scalar>)>,
     wrong: Vec<String>,
 }
 
 impl<'a> Merge<'a> {
-    /// Whether the factor may say this of the key.
     fn says(&mut self, factor: &'a str, key: String, value: Option<&Scalar>) -> bool {
         if let Some((other, said)) = self.by.get(&key)
             && *other != factor
@@ -173,7 +173,7 @@ impl<'a> Merge<'a> {
 /// A cell from one level of each factor.
 ///
 /// # Errors
-/// Where two factors say different things of the same key, each with both names.
+/// Two factors set the same key to different values; the message names both.
 pub(crate) fn resolve(
     experiment: &Experiment,
     levels: &[(&Factor, &Level)],
@@ -231,7 +231,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// What a level does to the settings that lie beneath all levels.
+/// Applies a level's removals and replacements to the settings below all levels.
 fn beneath<'a>(merge: &mut Merge<'a>, factor: &'a str, bundle: &Bundle, to: &mut Effective) {
     if bundle.replace_set.is_some() {
         to.server.set.clear();
@@ -259,7 +259,7 @@ fn put_bundle<'a>(merge: &mut Merge<'a>, factor: &'a Factor, bundle: &Bundle, to
     };
     merge.all(name, "set", &bundle.set, set);
     let options = if factor.applies == Applies::Load {
-        // Tables that were made with an option are used with it.
+        // An option that was used to create the tables also applies to the load.
         if to.load.workload == to.data.workload {
             merge.all(name, "options", &bundle.options, &mut to.load.options);
         }
@@ -354,7 +354,6 @@ fn put_plain<'a>(merge: &mut Merge<'a>, factor: &'a Factor, level: &Level, to: &
     }
 }
 
-/// Settings that depend on another factor's level.
 fn put_by<'a>(
     merge: &mut Merge<'a>,
     factor: &'a Factor,
@@ -389,8 +388,8 @@ fn put_by<'a>(
 }
 
 impl Experiment {
-    /// All cells: the full crossing, or those that are listed, in the order of the file. Of an
-    /// experiment that was read without an error, all can be resolved.
+    /// All cells: the full crossing, or the listed ones, in the order of the file. All cells of an
+    /// experiment that was read without an error can be resolved.
     pub fn cells(&self) -> Vec<Cell> {
         self.resolved().unwrap_or_default()
     }
@@ -434,8 +433,8 @@ impl Experiment {
         Ok(listed)
     }
 
-    /// What the data of a cell are made with: the levels of its factors that need other data, on
-    /// the server as the file has it. A cell whose level is another server has its own settings.
+    /// The configuration for creating a cell's data: the levels of factors that need other data, on
+    /// the server of the file. A cell with another server keeps its own settings.
     pub fn image_of(&self, cell: &Cell) -> Effective {
         let mut levels: Vec<(&Factor, &Level)> = Vec::new();
         for factor in &self.factors {
@@ -457,7 +456,6 @@ impl Experiment {
         }
     }
 
-    /// Adds what of the crossing cannot be.
     pub(crate) fn check_cells(&self, problems: &mut Problems) {
         match self.resolved() {
             Err(wrong) => wrong.into_iter().for_each(|what| problems.add(None, what)),

@@ -1,14 +1,14 @@
-//! Which trial comes next, and what has to be done before it, from what has been done so far.
+//! Chooses the next trial and the change before it, from the progress so far.
 
 use std::collections::BTreeSet;
 
 use crate::design::{Change, Trials};
 use crate::file::Experiment;
 
-/// How far a trial was when the schedule began.
+/// The progress of a trial when the schedule began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing was tried.
+    /// Not tried yet.
     Open,
     /// An attempt failed, or was killed or interrupted.
     Attempted,
@@ -16,28 +16,27 @@ pub enum Progress {
     Done,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done.
+    /// It finished.
     Done,
-    /// It failed, and what it ran on cannot be relied on any more.
+    /// It failed, and its server and data are in an unknown state.
     Failed,
 }
 
-/// A trial that is to be measured.
+/// The next trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
     /// Its index among all trials.
     pub trial: usize,
-    /// What has to be done before.
+    /// The change required before it.
     pub change: Change,
-    /// It was tried before, and stands at the end of its block.
+    /// Whether it is a retry at the end of its block.
     pub out_of_order: bool,
 }
 
-/// The trials that are left, in their order. A trial that fails is tried once more, at the end of
-/// its block.
+/// The remaining trials in order. A failed trial is retried once, at the end of its block.
 #[derive(Clone, Debug)]
 pub struct Schedule<'a> {
     experiment: &'a Experiment,
@@ -46,17 +45,17 @@ pub struct Schedule<'a> {
     repeated: BTreeSet<usize>,
     tried: BTreeSet<usize>,
     current: Option<usize>,
-    /// The cell of the trial that ended last, where server and data are as it left them.
+    /// The cell of the last trial, if server and data are as it left them.
     before: Option<usize>,
 }
 
 impl<'a> Schedule<'a> {
-    /// Begins, or goes on where trials were done before; `progress` has an entry for each trial.
+    /// Begins or resumes; `progress` has an entry for each trial.
     pub fn new(experiment: &'a Experiment, trials: &'a Trials, progress: &[Progress]) -> Self {
         let of = |index: usize| progress.get(index).copied().unwrap_or(Progress::Open);
         let left = (0..trials.trials.len()).filter(|index| of(*index) != Progress::Done);
         let mut open: Vec<usize> = left.collect();
-        // A block is not thrown away for what is missing of it, which comes at its end.
+        // A block is not repeated because of missing trials; these come at its end.
         let tried = |index: &usize| of(*index) == Progress::Attempted;
         if trials.is_blocked {
             open.sort_by_key(|index| (trials.trials[*index].block, tried(index)));
@@ -75,12 +74,12 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// How many trials are left, the current one among them.
+    /// The number of remaining trials, including the current one.
     pub fn left(&self) -> usize {
         self.open.len() + usize::from(self.current.is_some())
     }
 
-    /// The trials that are left after the current one, in their order.
+    /// The remaining trials after the current one, in order.
     pub fn ahead(&self) -> impl Iterator<Item = usize> {
         self.open.iter().rev().copied()
     }
@@ -102,7 +101,7 @@ impl<'a> Schedule<'a> {
         })
     }
 
-    /// The current trial has ended.
+    /// Ends the current trial.
     pub fn ended(&mut self, outcome: Outcome) {
         let Some(trial) = self.current.take() else {
             return;
@@ -111,7 +110,7 @@ impl<'a> Schedule<'a> {
         self.before = (outcome == Outcome::Done).then_some(own.cell);
         if outcome == Outcome::Failed && self.repeated.insert(trial) {
             self.tried.insert(trial);
-            // The list is the wrong way round: behind all of its block is before them.
+            // The list is reversed: the end of the block is before its other trials.
             let later = |index: &usize| {
                 self.trials.is_blocked && self.trials.trials[*index].block > own.block
             };

@@ -1,4 +1,4 @@
-//! Files of experiments: those that are right, and what is said of those that are wrong.
+//! Experiment files: valid ones, and the errors of invalid ones.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -110,7 +110,7 @@ levels = [1, 8, 64]
 cross = ["memory", "sessions"]
 "#;
 
-/// What is replaced in the base, and by what.
+/// Replacements in the base text; each makes it invalid.
 const WRONG: [(&str, &str); 33] = [
     ("[design]", "[agents]\nhosts = [\"local2\"]\n[design]"),
     (
@@ -193,7 +193,7 @@ fn what_is_wrong_is_said_with_its_place() {
 #[test]
 fn numbers_keep_their_text() {
     let text = BASE.replace("[1, 8, 64]", "[1.50, 8]");
-    // Sessions are whole.
+    // The `sessions` factor takes only whole numbers.
     let text = text.replace("\"sessions\"", "\"range_size\"");
     let experiment = Experiment::parse("x", &text, None).unwrap();
     let cells = experiment.cells();

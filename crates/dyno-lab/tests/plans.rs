@@ -1,4 +1,4 @@
-//! The order of trials, what it costs, and what trials are.
+//! The order, cost and identity of trials.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -46,7 +46,7 @@ proptest! {
             cells.sort_unstable();
             prop_assert_eq!(cells, (0..starts * clients).collect::<Vec<_>>());
         }
-        // Of each block one start per level, or one fewer where blocks meet on a level.
+        // One start per level in each block, or one fewer if blocks meet on a level.
         let (most, blocks) = (starts * blocks as usize, blocks as usize);
         prop_assert!(trials.cost.starts <= most && trials.cost.starts + blocks > most);
         prop_assert_eq!(trials.cost.restores, 1);

@@ -1,7 +1,8 @@
-//! What the procedures promise and what they keep, as a table for `docs/validity.md`:
-//! `cargo run --release -p dyno-stats --example error_rates [WORD OF THE PROCEDURE [TRIALS]]`.
+//! Print the nominal and simulated error rates of the procedures as the table of
+//! `docs/validity.md`: `cargo run --release -p dyno-stats --example error_rates [WORD OF THE
+//! PROCEDURE [TRIALS]]`.
 
-#![allow(clippy::print_stdout)] // a measurement for developers
+#![allow(clippy::print_stdout)] // developer tool
 
 #[path = "../tests/simulate/mod.rs"]
 mod simulate;

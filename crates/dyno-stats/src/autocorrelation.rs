@@ -1,22 +1,22 @@
-//! How much a series repeats itself.
+//! Autocorrelation of a series.
 
 use crate::all_finite;
 use crate::quantiles::mean;
 
-/// The sample autocorrelation at a lag: the sum of lagged products about the mean over the sum
-/// of squares (Box and Jenkins, "Time Series Analysis", chapter 2). None of a constant series or
-/// for a lag that reaches beyond it.
+/// The sample autocorrelation at a lag: the sum of lagged products about the mean over the sum of
+/// squares (Box and Jenkins, "Time Series Analysis", chapter 2). `None` for a constant series or a
+/// lag beyond its end.
 pub fn autocorrelation(series: &[f64], lag: usize) -> Option<f64> {
     let centred = Centred::new(series)?;
     (lag < series.len()).then(|| centred.at(lag))
 }
 
-/// The integrated autocorrelation time in steps: how many successive values are worth one
-/// independent value; 1 for independent values.
+/// The integrated autocorrelation time in steps: the number of successive values that carry as much
+/// information as one independent value; 1 for independent values.
 ///
 /// Sums pairs of autocorrelations while they are positive and falling, the initial monotone
-/// sequence of Geyer, "Practical Markov Chain Monte Carlo". None of a constant series and below
-/// four values.
+/// sequence of Geyer, "Practical Markov Chain Monte Carlo". `None` for a constant series and for
+/// fewer than four values.
 pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
     if series.len() < 4 {
         return None;
@@ -32,25 +32,24 @@ pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
         sum += both;
         last = both;
     }
-    // Alternating series come out below 1; below 1/n no sample can tell.
+    // Alternating series give less than 1; a sample cannot resolve anything below 1/n.
     Some((2.0 * sum - 1.0).max(1.0 / n as f64))
 }
 
-/// n over [`autocorrelation_time`]: how many independent values the series is worth, at most its
-/// own length.
+/// n over [`autocorrelation_time`], at most n: the equivalent number of independent values.
 pub fn effective_sample_size(series: &[f64]) -> Option<f64> {
     let n = series.len() as f64;
     Some((n / autocorrelation_time(series)?).min(n))
 }
 
-/// A peak of the autocorrelation below this is not called a period.
+/// A lower peak of the autocorrelation is not reported as a period.
 const PERIOD_CORRELATION_MIN: f64 = 0.3;
 
 /// The dominant period of a series in steps: the first high peak of its autocorrelation after it
-/// has fallen below 0. Works on an indicator (0 and 1) as on a measured series.
+/// has fallen below 0. Works on indicators (0 and 1) and on measured series.
 ///
-/// None unless the peak reaches 0.3 and four standard errors of the autocorrelation of noise
-/// (1 / sqrt(n)), and the series holds three periods.
+/// `None` unless the peak reaches 0.3 and four standard errors of the autocorrelation of noise (1 /
+/// sqrt(n)), and the series covers three periods.
 pub fn period(series: &[f64]) -> Option<f64> {
     let centred = Centred::new(series)?;
     let longest = series.len() / 3;
@@ -67,21 +66,20 @@ pub fn period(series: &[f64]) -> Option<f64> {
         .iter()
         .map(|&lag| correlations[lag])
         .fold(f64::NEG_INFINITY, f64::max);
-    // Multiples of a period peak about as high; the first high one is the period.
+    // Multiples of the period peak about as high, so the first high peak is the period.
     peaks
         .iter()
         .find(|&&lag| correlations[lag] >= 0.8 * highest)
         .map(|&lag| lag as f64)
 }
 
-/// A series less its mean, with the sum of squares that correlations are measured in.
+/// A series minus its mean, with its sum of squares.
 pub(crate) struct Centred {
     values: Vec<f64>,
     squares: f64,
 }
 
 impl Centred {
-    /// None of an empty or constant series.
     pub(crate) fn new(series: &[f64]) -> Option<Self> {
         let first = *series.first()?;
         if !all_finite(series) || series.iter().all(|&value| value == first) {
@@ -93,10 +91,10 @@ impl Centred {
         (squares > 0.0 && f64::is_finite(squares)).then_some(Self { values, squares })
     }
 
-    /// The autocorrelation at a lag; 0 beyond the series.
+    /// 0 beyond the series.
     pub(crate) fn at(&self, lag: usize) -> f64 {
         let later = self.values.get(lag..).unwrap_or_default();
-        // Lanes, because a single sum would wait for each addition.
+        // Independent lanes, because a single sum would wait for each addition.
         let mut lanes = [0.0; 8];
         let earlier = &self.values[..later.len()];
         let (chunks, others) = (later.chunks_exact(8), earlier.chunks_exact(8));

@@ -1,45 +1,42 @@
-//! Whether a series begins otherwise than it goes on: a warm-up that was too short.
+//! Whether a series begins at a different level: the warm-up was too short.
 //!
-//! Beginnings of 3, 6, 12, … values, up to a fifth of the series, are each tried as a step beside
-//! a constant in a linear model whose errors are correlated in a way that is not known (`gls`).
-//! A beginning of 3·2^k values is tried on means of 2^k, of which it is the first three: it says
-//! the same in less time. Values are clamped to four robust deviations about the median of their
-//! part, the beginning or the rest, so that a few that lie far off, stalls among them, do not pass
-//! for the noise of all, while the step between the parts stays as high as it is. What differs is
-//! told in the values as they were. The chance is corrected for the number of beginnings
-//! (Bonferroni).
+//! Beginnings of 3, 6, 12, … values, up to a fifth of the series, are each tried as a step in a
+//! linear model with autocorrelated errors (`gls`). A beginning of 3·2^k values is tried on means
+//! of 2^k values, which gives the same answer in less time. Values are clamped to four robust
+//! deviations about the median of their part, the beginning or the rest: outliers such as stalls
+//! then do not inflate the noise, and the step keeps its height. The reported means are those of
+//! the unclamped values. The p-value is corrected for the number of beginnings (Bonferroni).
 
 use crate::gls::Coefficient;
 use crate::{mean, median};
 
-/// The shortest series of which a beginning can be told.
+/// The shortest series that [`beginning`] can judge.
 pub const BEGINNING_MIN: usize = 10;
 
-/// Values, or means, in a beginning.
+/// Values, or means, in the shortest beginning.
 const FIRST: usize = 3;
 
-/// So many times the robust deviation a value may lie off the median of its part.
+/// Values are clamped to this many robust deviations about the median of their part.
 const CLAMP: f64 = 4.0;
 
 /// The standard deviation of a normal distribution over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// How a series begins.
+/// The beginning of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beginning {
-    /// In so many values.
+    /// Its number of values.
     pub length: usize,
     /// Their mean.
     pub first: f64,
-    /// The mean of the others.
+    /// The mean of the other values.
     pub rest: f64,
-    /// The chance of such a difference if there were none, corrected for the number of beginnings
-    /// that were tried.
+    /// The p-value, corrected for the number of beginnings tried.
     pub p: f64,
 }
 
-/// The beginning that differs the most surely from the rest; none of fewer than
-/// [`BEGINNING_MIN`] values, of a constant series and of what is not finite.
+/// The beginning with the most significant difference from the rest; `None` for fewer than
+/// [`BEGINNING_MIN`] values, a constant series, and values that are not finite.
 pub fn beginning(series: &[f64]) -> Option<Beginning> {
     if series.len() < BEGINNING_MIN || !crate::all_finite(series) {
         return None;
@@ -68,8 +65,8 @@ pub fn beginning(series: &[f64]) -> Option<Beginning> {
         .min_by(|one, other| one.p.total_cmp(&other.p))
 }
 
-/// The values within [`CLAMP`] robust deviations of the median of the first `length` or of the
-/// others; as they are where more than half of them are their median.
+/// Clamps the values to [`CLAMP`] robust deviations about the median of the first `length` or of
+/// the others. A part in which more than half of the values equal the median is unchanged.
 fn clamped(series: &[f64], length: usize) -> Option<Vec<f64>> {
     let (first, rest) = series.split_at_checked(length)?;
     let medians = [median(first)?, median(rest)?];
@@ -92,7 +89,7 @@ fn clamped(series: &[f64], length: usize) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// A level of 1000 with noise that repeats, of 40 either way.
+    /// A level of 1000 with repeating noise of ±40.
     fn level(n: usize) -> Vec<f64> {
         let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
         (0..n).map(|at| 1000.0 + noise(at)).collect()
@@ -107,7 +104,7 @@ mod tests {
             let found = beginning(&series).unwrap();
             assert!(found.p < 0.01, "{n}: {found:?}");
             assert!(found.first < 600.0, "{n}: {found:?}");
-            // Stalls later on hide nothing.
+            // Later stalls hide nothing.
             for second in (10..n).step_by(10) {
                 series[second] = 0.0;
             }
@@ -122,7 +119,7 @@ mod tests {
         series[..3].copy_from_slice(&[247.0, 248.0, 249.0]);
         let found = beginning(&series).unwrap();
         assert!(found.p < 1e-6, "{found:?}");
-        // A stall within the beginning hides nothing either.
+        // Neither does a stall within the beginning.
         series[1] = 0.0;
         assert!(beginning(&series).unwrap().p < 1e-6);
     }

@@ -1,6 +1,7 @@
-//! Intervals by resampling, for statistics that have no formula of their own.
+//! Resampling intervals for statistics without a formula.
 //!
-//! `resamples` of 1,000 to 2,000 serve a 95 % interval; fewer than 2 / (1 - confidence) give none.
+//! 1,000 to 2,000 `resamples` are enough for a 95 % interval; fewer than 2 / (1 - confidence)
+//! give `None`.
 
 use crate::autocorrelation::autocorrelation_time;
 use crate::distributions::{
@@ -14,11 +15,10 @@ use crate::{all_finite, median, proper, sorted};
 /// The bias-corrected and accelerated interval of a statistic of independent values (Efron and
 /// Tibshirani, "An Introduction to the Bootstrap", chapter 14).
 ///
-/// The confidence is widened as the size of the sample asks for (Hesterberg, "What Teachers
-/// Should Know About the Bootstrap", on expanded percentile intervals). The acceleration
-/// comes from leaving out one value at a time, so that the statistic is taken `resamples` + n
-/// times. It sees its values in no particular order. None below three values, or
-/// when a value or a statistic is not finite.
+/// The confidence is widened for the sample size (Hesterberg, "What Teachers Should Know About the
+/// Bootstrap", on expanded percentile intervals). The acceleration is computed by leaving out one
+/// value at a time, so the statistic is computed `resamples` + n times, on values in no particular
+/// order. `None` for fewer than three values, or when a value or a statistic is not finite.
 pub fn bca(
     values: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -53,8 +53,8 @@ pub fn bca(
 }
 
 /// The bias-corrected interval of median(new) / median(base) of two independent samples of
-/// independent values. Medians are too coarse for an acceleration, which is taken as 0. None
-/// below five values a side, or when a median of `base` comes out as 0.
+/// independent values. Medians are too coarse for an acceleration, so it is 0. `None` for fewer
+/// than five values a side, or when a resampled median of `base` is 0.
 pub fn ratio_of_medians(
     new: &[f64],
     base: &[f64],
@@ -79,15 +79,15 @@ pub fn ratio_of_medians(
     corrected(estimate, &drawn, 0.0, widened(confidence, size))
 }
 
-/// The median of as many draws with replacement as the ascending sample has values. Draws are
-/// counted per rank, so that nothing needs sorting.
+/// The median of n draws with replacement from the ascending sample of n values. Draws are counted
+/// per rank to avoid sorting.
 fn resampled_median(sorted: &[f64], counts: &mut [u32], random: &mut Random) -> f64 {
     let n = sorted.len();
     counts[..n].fill(0);
     for _ in 0..n {
         counts[random.below(n)] += 1;
     }
-    // The ranks (from 0) of the one or two values in the middle.
+    // The ranks (from 0) of the middle value or values.
     let (lower, upper) = ((n - 1) / 2, n / 2);
     let mut seen = 0;
     let mut low = None;
@@ -103,13 +103,13 @@ fn resampled_median(sorted: &[f64], counts: &mut [u32], random: &mut Random) -> 
     sorted[n - 1]
 }
 
-/// An interval for a statistic of a series from moving blocks laid on a circle (Politis and
-/// Romano, "A Circular Block-Resampling Procedure for Stationary Data").
+/// An interval for a statistic of a series from circular moving blocks (Politis and Romano, "A
+/// Circular Block-Resampling Procedure for Stationary Data").
 ///
-/// `block` is the length of a block; without one it follows from the autocorrelation time. Few
-/// blocks understate the spread, so the percentiles are stretched about the estimate by Student's
-/// t of their number over the normal quantile. None below ten values, for a block that is not
-/// contained twice, or when a statistic is not finite.
+/// `block` is the length of a block; by default it is derived from the autocorrelation time. Few
+/// blocks understate the spread, so the percentiles are stretched about the estimate by Student's t
+/// for the number of blocks over the normal quantile. `None` for fewer than ten values, for a
+/// series shorter than two blocks, or when a statistic is not finite.
 pub fn moving_block(
     series: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -157,10 +157,10 @@ pub fn moving_block(
 }
 
 /// Three times the balance between the bias of short blocks, (t - 1 / t) / (2 b) of the variance
-/// for the autocorrelation time t, and the spread of few long ones, which grows with the third
-/// root of n (Kunsch, "The Jackknife and the Bootstrap for General Stationary Observations"). The
-/// balance is for the error of the variance; coverage suffers from the bias alone, because the
-/// spread is made up for by Student's t.
+/// for the autocorrelation time t, and the spread of few long ones, which grows with the third root
+/// of n (Kunsch, "The Jackknife and the Bootstrap for General Stationary Observations"). The
+/// balance minimises the error of the variance, but only the bias reduces coverage, because
+/// Student's t compensates for the spread.
 fn block_length(series: &[f64]) -> usize {
     let time = autocorrelation_time(series).unwrap_or(1.0).max(1.0);
     let bias = (time - 1.0 / time) / 2.0;
@@ -172,16 +172,16 @@ fn enough(resamples: usize, confidence: f64) -> bool {
     proper(confidence) && resamples as f64 >= 2.0 / (1.0 - confidence)
 }
 
-/// Resamples of n values spread too little by the root of (n - 1) / n, and the normal quantile in
-/// place of Student's t falls short once more. The confidence that makes up for both (Hesterberg,
-/// "What Teachers Should Know About the Bootstrap", on expanded percentile intervals).
+/// The confidence that corrects two errors: resamples of n values spread too little by the root of
+/// (n - 1) / n, and the normal quantile is smaller than Student's t (Hesterberg, "What Teachers
+/// Should Know About the Bootstrap", on expanded percentile intervals).
 fn widened(confidence: f64, n: usize) -> f64 {
     let n = n as f64;
     let reach = (n / (n - 1.0)).sqrt() * student_two_sided_quantile(confidence, n - 1.0);
     1.0 - normal_two_sided(reach)
 }
 
-/// The skewness of the influence of single values; 0 when they have none.
+/// The skewness of the influence of single values; 0 without influence.
 fn acceleration(left_out: &[f64]) -> Option<f64> {
     let mean = crate::mean(left_out)?;
     let (mut squares, mut cubes) = (0.0, 0.0);
@@ -198,14 +198,14 @@ fn acceleration(left_out: &[f64]) -> Option<f64> {
     })
 }
 
-/// The percentiles of the drawn statistics that correct for bias and acceleration.
+/// The percentiles of the drawn statistics, corrected for bias and acceleration.
 fn corrected(estimate: f64, drawn: &[f64], acceleration: f64, confidence: f64) -> Option<Bounds> {
     let sorted = sorted(drawn)?;
     if !estimate.is_finite() {
         return None;
     }
     let count = sorted.len() as f64;
-    // Draws equal to the estimate count half: statistics of few values tie.
+    // Draws equal to the estimate count half, because statistics of few values tie.
     let below = sorted.partition_point(|&value| value < estimate) as f64;
     let upto = sorted.partition_point(|&value| value <= estimate) as f64;
     let share = ((below + upto) / 2.0).clamp(0.5, count - 0.5) / count;

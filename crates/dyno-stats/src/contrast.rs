@@ -1,29 +1,28 @@
-//! Whether the values of a series differ where something holds.
+//! Whether the values of a series differ where a condition holds.
 //!
-//! What holds is a regressor beside a constant, in a linear model whose errors are correlated in a
-//! way that is not known (`gls`): ten seconds in a row that are low by chance of a slow swing are
-//! no ten witnesses.
+//! The condition is a regressor in a linear model with autocorrelated errors (`gls`), because ten
+//! seconds in a row that are low from one slow swing are not ten independent observations.
 
 use crate::gls::Coefficient;
 use crate::mean;
 
-/// The shortest series of which a difference can be told.
+/// The shortest series that [`contrast`] can judge.
 pub const CONTRAST_MIN: usize = 10;
 
-/// The means on both sides.
+/// The means with and without the condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// Where it holds.
+    /// The mean where the condition holds.
     pub marked: f64,
-    /// Elsewhere.
+    /// The mean elsewhere.
     pub others: f64,
-    /// The chance of such a difference if there were none.
+    /// The p-value of the difference.
     pub p: f64,
 }
 
-/// The values where `marks` holds against the others; none of fewer than [`CONTRAST_MIN`] values,
-/// where it holds always or never, for a number of marks that is another, and of what is not
-/// finite.
+/// Compares the values where `marks` is true with the others; `None` for fewer than
+/// [`CONTRAST_MIN`] values, marks that are all equal, a different number of marks, and values that
+/// are not finite.
 pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
     if series.len() < CONTRAST_MIN || marks.len() != series.len() || !crate::all_finite(series) {
         return None;
@@ -40,7 +39,7 @@ pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
         .iter()
         .map(|mark| f64::from(u8::from(*mark)))
         .collect();
-    // Two levels without any noise have no model of their errors.
+    // The errors of two noiseless levels cannot be modelled.
     let p = match Coefficient::beside_constant(series, &regressor) {
         Some(found) => found.chance_of_zero(),
         None if marked == others => 1.0,

@@ -1,58 +1,57 @@
-//! Dips of a series that recur: a checkpoint, a flush, a job of every ten seconds.
+//! Recurring dips of a series: checkpoints, flushes, periodic jobs.
 //!
-//! A value is low if it lies well below the upper part of the series: by [`DEPTH_MIN`] of the third
-//! quartile, and by some [`SPREADS`] deviations. These are told by the distance from the median to
-//! that quartile, which dips do not widen while they take less than half of the time. Low values
-//! in a row are one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all
-//! have the same. The chance that so many gaps lie so near their median is a binomial tail.
+//! A value is low if it is well below the upper part of the series: by [`DEPTH_MIN`] of the third
+//! quartile, and by one of [`SPREADS`] in deviations. The deviation is estimated from the distance
+//! between the median and that quartile, which dips do not widen while they take less than half of
+//! the time. Consecutive low values are one dip. Random dips have geometric gaps; nearly all gaps
+//! of a cycle are equal. The p-value is the binomial tail of that many gaps near their median.
 //!
-//! Deep and long dips need not recur ([`spells`]): noise does not produce them.
+//! Deep and long dips need not recur ([`spells`]), because noise does not produce them.
 
 use crate::distributions::binomial_upper_tail;
 use crate::quantiles::quantile;
 
-/// The shortest series in which dips can be told to recur.
+/// The shortest series in which recurring dips can be found.
 pub const DIPS_MIN: usize = 30;
 
-/// A dip takes at least this share of the level.
+/// A dip is at least this share of the level deep.
 const DEPTH_MIN: f64 = 0.15;
 
-/// And so many deviations of the series without its dips, of which each is tried: a dip that
-/// straddles two values is half as deep in each, and noise makes dips of its own.
+/// It is also this many deviations of the series without its dips deep. Each is tried: a dip that
+/// straddles two values is half as deep in each, and noise causes dips too.
 const SPREADS: [f64; 3] = [2.5, 3.5, 5.0];
 
 /// From a normal distribution's median to its third quartile, in deviations.
 const QUARTILE: f64 = 0.6745;
 
-/// Fewer gaps have no period.
+/// Fewer gaps do not establish a period.
 const GAPS_MIN: usize = 5;
 
-/// Gaps are alike if they differ from their median by no more than this share, or by one value.
+/// Gaps are alike if they differ from their median by at most this share, or by one value.
 const ALIKE: f64 = 0.2;
 
-/// This share of the gaps must be alike.
 const SHARE_MIN: f64 = 0.75;
 
-/// The chance of as many alike gaps if dips came at random.
+/// The largest p-value of the number of alike gaps.
 const CHANCE_MAX: f64 = 1e-3;
 
-/// Dips that recur.
+/// Recurring dips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dips {
-    /// How many.
+    /// The number of dips.
     pub count: usize,
-    /// From one to the next, in values.
+    /// The period, in values.
     pub period: f64,
-    /// How far the deepest value of a dip lies below the level, as a share of it (the median dip).
+    /// The depth of the deepest value of a dip below the level, as a share of it (the median dip).
     pub depth: f64,
-    /// The share of the level's sum that they take.
+    /// The share of the level's sum lost in them.
     pub lost: f64,
-    /// The chance of gaps as alike if dips came at random, corrected for the bounds tried.
+    /// The p-value against dips at random times, corrected for the bounds tried.
     pub p: f64,
 }
 
-/// The dips of a series, if they recur; none of fewer than [`DIPS_MIN`] values, and of what is not
-/// finite.
+/// The recurring dips of a series; `None` for fewer than [`DIPS_MIN`] values and values that are
+/// not finite.
 pub fn dips(series: &[f64]) -> Option<Dips> {
     if series.len() < DIPS_MIN {
         return None;
@@ -64,7 +63,6 @@ pub fn dips(series: &[f64]) -> Option<Dips> {
     found.min_by(|one, other| one.p.total_cmp(&other.p))
 }
 
-/// The dips under a bound, if they recur.
 fn under(series: &[f64], bound: f64) -> Option<Dips> {
     if bound <= 0.0 {
         return None;
@@ -80,7 +78,7 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     let alike = alike.count();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let chance = geometric_within(mean, period, room);
-    // Corrected for the bounds that are tried (Bonferroni).
+    // Corrected for the number of bounds tried (Bonferroni).
     let p = binomial_upper_tail(gaps.len(), alike, chance) * SPREADS.len() as f64;
     let share = alike as f64 / gaps.len() as f64;
     if share < SHARE_MIN || p > CHANCE_MAX {
@@ -103,20 +101,20 @@ pub const SPELLS_MIN: usize = 10;
 /// a thousand.
 const SPELL_DEPTH: f64 = 0.3;
 
-/// It is also this many deviations of the rest of the series below it, and more in a short series,
-/// whose deviation is uncertain: 5.6 for 10 values, 3.7 for 120.
+/// It is also this many deviations of the rest of the series below it, and more in a short series
+/// with its uncertain deviation: 5.6 for 10 values, 3.7 for 120.
 const SPELL_SPREAD: f64 = 3.5;
 const SPELL_SPREAD_SHORT: f64 = 21.0;
 
 /// Fewer low values may be noise with a long tail.
 const SPELL_VALUES: usize = 3;
 
-/// Times in which a series lay far below its level.
+/// Periods in which a series was far below its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spells {
-    /// How many.
+    /// The number of spells.
     pub count: usize,
-    /// The values in all of them.
+    /// The number of values in all of them.
     pub values: usize,
     /// How far the lowest value of a spell is below the level, as a share of it (the median spell).
     pub depth: f64,
@@ -174,7 +172,6 @@ fn taken(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
     ))
 }
 
-/// Low values in a row.
 struct Dip {
     middle: f64,
     lowest: f64,
@@ -197,17 +194,17 @@ fn below(series: &[f64], bound: f64) -> Vec<Dip> {
     dips
 }
 
-/// The mean of the gaps that are alike, which is finer than their median.
+/// The mean of the alike gaps, which is finer than their median.
 fn mean_alike(gaps: &[f64], period: f64, room: f64) -> f64 {
     let alike = gaps.iter().filter(|gap| (*gap - period).abs() <= room);
     let (sum, count) = alike.fold((0.0, 0.0), |(sum, count), gap| (sum + gap, count + 1.0));
     sum / count
 }
 
-/// The chance that a geometric gap of this mean, of two values or more, lies within `room` of
+/// The chance that a geometric gap of this mean, of two values or more, is within `room` of
 /// `period`.
 fn geometric_within(mean: f64, period: f64, room: f64) -> f64 {
-    // Dips of several values have gaps of their own length at least.
+    // The gap between dips of several values is at least their own length.
     let chance = 1.0 / (mean - 1.0).max(1.0);
     let beyond = |gap: f64| (1.0 - chance).powf((gap - 2.0).max(0.0));
     let (low, high) = ((period - room).ceil(), (period + room).floor());
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!((found.count, found.period), (60, 10.0));
         assert!((found.depth - 0.6).abs() < 0.02, "{found:?}");
         assert!((found.lost - 0.06).abs() < 0.01, "{found:?}");
-        // Some are missing, and some others come between.
+        // Some dips are missing, and some extra ones come between.
         for at in (4..600).step_by(200) {
             series[at] = 1000.0;
             series[at + 23] = 300.0;
@@ -249,7 +246,7 @@ mod tests {
             series[(n * n * 31) % 600] = 400.0;
         }
         assert_eq!(dips(&series), None);
-        // Five are too few.
+        // Five dips are too few.
         let mut series = level(100);
         for at in (5..100).step_by(20) {
             series[at] = 400.0;
@@ -272,7 +269,7 @@ mod tests {
             assert!((0.06..0.25).contains(&found.lost), "{found:?}");
         }
         assert_eq!(spells(&level(120)), None);
-        // One or two seconds are noise, and half of the time is a level.
+        // One or two low seconds are noise; half of the time is a level.
         let mut series = level(12);
         series[3..5].fill(400.0);
         assert_eq!(spells(&series), None);

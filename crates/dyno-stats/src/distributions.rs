@@ -1,4 +1,4 @@
-//! The distribution functions that the procedures share.
+//! Distribution functions shared by the procedures.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -7,7 +7,8 @@ use statrs::function::beta::checked_beta_reg;
 use statrs::function::erf;
 use statrs::function::gamma::checked_gamma_ur;
 
-/// Beyond so many degrees of freedom Student's t is the normal distribution to eight digits.
+/// Beyond this number of degrees of freedom Student's t equals the normal distribution to
+/// eight digits.
 const NORMAL_DEGREES: f64 = 1e8;
 
 /// P(Z <= z) of the standard normal distribution.
@@ -81,7 +82,7 @@ pub(crate) fn student_density_scale(degrees: f64) -> f64 {
     (ln_gamma((degrees + 1.0) / 2.0) - ln_gamma(degrees / 2.0)).exp() / (degrees * PI).sqrt()
 }
 
-/// The chance of `successes` or more of `trials`, of which each succeeds with chance `p`.
+/// The chance of at least `successes` in `trials` that each succeed with chance `p`.
 pub(crate) fn binomial_upper_tail(trials: usize, successes: usize, p: f64) -> f64 {
     if successes == 0 || p >= 1.0 {
         return 1.0;
@@ -101,7 +102,7 @@ pub(crate) fn chi_square_upper(x: f64, degrees: f64) -> f64 {
     checked_gamma_ur(degrees / 2.0, x / 2.0).unwrap_or(f64::NAN)
 }
 
-/// P(X >= x) of Fisher's F, the ratio of two variances with so many degrees of freedom.
+/// P(X >= x) of Fisher's F, the ratio of two variances with these degrees of freedom.
 pub(crate) fn fisher_upper(x: f64, above: f64, below: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;

@@ -1,29 +1,28 @@
-//! Linear models whose errors are correlated in a way that is itself not known.
+//! Linear models with autocorrelated errors of unknown correlation.
 //!
-//! The errors are a stationary first-order autoregression under white noise: a server's state that
-//! changes slowly, seen through the chance of each second. Its coefficient and the noise's share
-//! lie on a grid; at each point the model is fitted by generalised least squares, and the fits are
+//! The errors are a stationary first-order autoregression plus white noise: a slowly changing
+//! server state and the noise of each second. The coefficient and the share of the noise are taken
+//! from a grid; at each point the model is fitted by generalised least squares, and the fits are
 //! averaged with their posterior weights (Zellner and Tiao, "Bayesian Analysis of the Regression
-//! Model with Autocorrelated Errors"). What a short series leaves open of its own correlation is
-//! in the interval then, where an estimate of the correlation alone would be taken for the truth.
-//! The prior leans towards strong correlation, the more so the shorter the series is, because an
-//! interval of 95 % must hold at each coefficient and not merely on average over them. How strong
-//! it may be grows with the length: over ten values a coefficient of 0.97 is a level that hardly
-//! moves, and intervals that allow for it are wider than the values' own range.
+//! Model with Autocorrelated Errors"). The interval thereby includes the uncertainty about the
+//! correlation of a short series; a plain estimate of the correlation would not. The prior favours
+//! strong correlation, more so in shorter series, because a 95 % interval must hold at each
+//! coefficient and not only on average over them. The largest coefficient grows with the length:
+//! over ten values a coefficient of 0.97 is a level that hardly moves, and intervals that allow for
+//! it are wider than the range of the values.
 //!
-//! For the mean of a short series the prior is flat instead. A prior that leans keeps false changes
-//! rare, but it makes the interval of a mean four times as wide as the plain one, even for
-//! independent values: for ten values such an interval covers the mean in 99.9 % and is useless.
+//! For the mean of a short series the prior is flat. A leaning prior keeps false changes rare, but
+//! it makes the interval of a mean four times as wide as the plain one, even for independent
+//! values: for ten values such an interval covers the mean in 99.9 % and is useless.
 
 use crate::distributions::{student_density_scale, student_two_sided, student_two_sided_quantile};
 
-/// Coefficients of the autoregression that are tried.
 const COEFFICIENTS: [f64; 16] = [
     -0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.94, 0.97,
 ];
 
-/// The largest coefficient that a series of this length is taken to have. 95 % hold with it up to
-/// coefficients of 0.7 for 10 to 30 values, of 0.9 from 60 on.
+/// The largest coefficient allowed for a series of this length. With it, 95 % intervals hold up to
+/// coefficients of 0.7 for 10 to 30 values, and of 0.9 from 60 values on.
 fn most(n: usize) -> f64 {
     match n {
         0..60 => 0.9,
@@ -32,22 +31,22 @@ fn most(n: usize) -> f64 {
     }
 }
 
-/// Shares of the variance that are white noise, and their prior weights; for positive
-/// coefficients only, as the sum of the others and noise is hardly another process.
+/// Shares of the variance that are white noise, and their prior weights; for positive coefficients
+/// only, because a negative coefficient plus noise is hardly a different process.
 const NOISE: [(f64, f64); 4] = [(0.0, 0.5), (0.3, 0.2), (0.6, 0.2), (0.85, 0.1)];
 
 /// The prior weight of a coefficient is (1 - coefficient) to the power -(LEAN + LEAN_SHORT / n),
-/// by which intervals of 95 % hold for 10 to 300 values (`tests/simulate/intervals.rs`).
+/// with which 95 % intervals hold for 10 to 300 values (`tests/simulate/intervals.rs`).
 const LEAN: f64 = 0.2;
 const LEAN_SHORT: f64 = 6.0;
 
-/// For the mean of fewer values than this the prior is flat. With 10 to 30 values the intervals
-/// cover the mean in 93 % or more up to a coefficient of 0.5, which is usual for seconds of a
-/// server, and in 82 % for 0.8, where the leaning prior covers 90 %. For independent values they
-/// are 1.3 to 1.6 times as wide as the plain ones, instead of 1.4 to 2.4 times.
+/// The prior for the mean of fewer values is flat. With 10 to 30 values the intervals cover the
+/// mean in 93 % or more up to a coefficient of 0.5, which is usual for the seconds of a server, and
+/// in 82 % for 0.8, where the leaning prior covers 90 %. For independent values they are 1.3 to 1.6
+/// times as wide as the plain ones, instead of 1.4 to 2.4 times.
 const EVEN_BELOW: usize = 60;
 
-/// How much the prior leans for `n` values, for a mean or for another coefficient.
+/// The lean of the prior for `n` values, for a mean or another coefficient.
 fn lean(n: usize, of_mean: bool) -> f64 {
     match of_mean && n < EVEN_BELOW {
         true => 0.0,
@@ -55,11 +54,11 @@ fn lean(n: usize, of_mean: bool) -> f64 {
     }
 }
 
-/// What weighs less than this share of the heaviest part is left out.
+/// Grid points with less than this share of the largest weight are dropped.
 const WEIGHT_MIN: f64 = 1e-5;
 
-/// The distribution of the last coefficient of a linear model: Student's t distributions of equal
-/// degrees of freedom, mixed.
+/// The distribution of the last coefficient of a linear model: a mixture of Student's t
+/// distributions with equal degrees of freedom.
 #[derive(Clone, Debug)]
 pub(crate) struct Coefficient {
     parts: Vec<Part>,
@@ -74,25 +73,24 @@ struct Part {
 }
 
 impl Coefficient {
-    /// The mean of a series.
     pub(crate) fn mean(series: &[f64]) -> Option<Self> {
         Self::fit(series, &[])
     }
 
-    /// The coefficient of `regressor` beside a constant.
+    /// The coefficient of `regressor` in a model with a constant.
     pub(crate) fn beside_constant(series: &[f64], regressor: &[f64]) -> Option<Self> {
         Self::fit(series, regressor)
     }
 
-    /// None of fewer than four values, of what is not finite, of a series that the model fits
-    /// without any error, and of a regressor that is constant.
+    /// `None` for fewer than four values, values that are not finite, a series that the model fits
+    /// without error, and a constant regressor.
     fn fit(series: &[f64], regressor: &[f64]) -> Option<Self> {
         let n = series.len();
         let both = !regressor.is_empty();
         if n < 4 || !crate::all_finite(series) || (both && regressor.len() != n) {
             return None;
         }
-        // In units of its own spread about its own mean a series loses no digits.
+        // Standardised, so that no digits are lost.
         let mean = crate::mean(series)?;
         let unit = crate::quantiles::variance(series)?.sqrt();
         if !(unit > 0.0 && unit.is_finite()) {
@@ -132,8 +130,8 @@ impl Coefficient {
         (sound && !parts.is_empty()).then_some(Self { parts, degrees })
     }
 
-    /// The chance that the coefficient lies further than `reach` from `about`, and by how much
-    /// that falls with the reach.
+    /// The chance that the coefficient is further than `reach` from `about`, and the derivative of
+    /// that chance.
     fn beyond(&self, about: f64, reach: f64) -> (f64, f64) {
         let upper = |t: f64| {
             let tail = student_two_sided(t, self.degrees) / 2.0;
@@ -151,7 +149,7 @@ impl Coefficient {
         (chance, fall * student_density_scale(self.degrees))
     }
 
-    /// The chance of a coefficient as far from 0 as this one, if it were 0.
+    /// The p-value of the hypothesis that the coefficient is 0.
     pub(crate) fn chance_of_zero(&self) -> f64 {
         let above: f64 = (self.parts.iter())
             .map(|part| {
@@ -163,7 +161,8 @@ impl Coefficient {
         (2.0 * above.min(1.0 - above)).clamp(0.0, 1.0)
     }
 
-    /// The half-width of the interval about `about` that holds the coefficient with `confidence`.
+    /// The half-width of the interval about `about` that contains the coefficient with
+    /// `confidence`.
     pub(crate) fn reach(&self, about: f64, confidence: f64) -> f64 {
         let tail = 1.0 - confidence;
         let t = student_two_sided_quantile(confidence, self.degrees);
@@ -198,8 +197,8 @@ impl Coefficient {
         reach
     }
 
-    /// The variance and the degrees of freedom of the single Student's t about `about` that comes
-    /// nearest: with the same interval at 95 %, and the same ratio of those at 99 and 80 %.
+    /// The variance and the degrees of freedom of the closest single Student's t about `about`:
+    /// with the same interval at 95 %, and the same ratio of the intervals at 99 and 80 %.
     pub(crate) fn as_student(&self, about: f64) -> (f64, f64) {
         let reaches = [0.8, 0.95, 0.99].map(|confidence| self.reach(about, confidence));
         let heaviness = reaches[2] / reaches[0];
@@ -244,7 +243,7 @@ impl Sums {
         let renewed = state * (1.0 - coefficient * coefficient);
         let mut variance = state;
         let mut predicted = [0.0; 3];
-        // Above all a product of variances, of which one logarithm is taken now and then.
+        // The determinant is mostly a product of variances; its logarithm is taken now and then.
         let mut determinant = 1.0_f64;
         for (at, &y) in values.iter().enumerate() {
             let seen = variance + noise;

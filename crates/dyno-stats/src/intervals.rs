@@ -1,8 +1,8 @@
-//! Intervals of confidence for means, medians and ratios, of independent values and of series.
+//! Confidence intervals for means, medians and ratios, of independent values and of series.
 //!
-//! A benchmark's seconds are not independent: a fast second follows a fast one. The functions
-//! whose names end in `_correlated` widen the interval by what the series itself shows; they need
-//! the values in the order of time, and at least [`SERIES_MIN`] of them.
+//! The seconds of a benchmark are not independent: a fast second follows a fast one. The functions
+//! whose names end in `_correlated` widen the interval by the measured autocorrelation; they need
+//! at least [`SERIES_MIN`] values in time order.
 
 use crate::distributions::{fisher_upper, normal_quantile, student_two_sided_quantile};
 use crate::gls::Coefficient;
@@ -12,7 +12,7 @@ use crate::{all_finite, median, proper, sorted};
 
 pub use crate::long_run::{SERIES_MIN, SHORT_MAX};
 
-/// A closed interval in the unit of the values it was made of.
+/// A closed interval in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Lower end.
@@ -22,7 +22,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether the value lies between the ends or on one.
+    /// Whether the interval contains the value, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -33,8 +33,8 @@ impl Bounds {
     }
 }
 
-/// A mean with the variance of that mean, and how well the variance itself is known: intervals of
-/// any confidence without another look at the values.
+/// A mean with its variance and the degrees of freedom of that variance: gives intervals of any
+/// confidence without the values.
 #[derive(Clone, Copy, Debug)]
 pub struct Mean {
     pub(crate) mean: f64,
@@ -43,7 +43,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of independent values; none below two.
+    /// The mean of independent values; `None` for fewer than two.
     pub fn independent(values: &[f64]) -> Option<Self> {
         Some(Self {
             mean: quantiles::mean(values)?,
@@ -52,7 +52,7 @@ impl Mean {
         })
     }
 
-    /// Of a series: what [`mean_interval_correlated`] says, as one Student's t. None below
+    /// The mean of a series: [`mean_interval_correlated`] as one Student's t. `None` for fewer than
     /// [`SERIES_MIN`] values.
     pub fn of_series(values: &[f64]) -> Option<Self> {
         if values.len() < SERIES_MIN {
@@ -78,7 +78,7 @@ impl Mean {
         })
     }
 
-    /// The mean itself.
+    /// The mean.
     pub fn value(&self) -> f64 {
         self.mean
     }
@@ -87,7 +87,7 @@ impl Mean {
         proper(confidence).then(|| self.reaching(confidence, self.degrees))
     }
 
-    /// Its interval by Student's t with other degrees of freedom.
+    /// Its interval by Student's t with these degrees of freedom.
     fn reaching(&self, confidence: f64, degrees: f64) -> Bounds {
         let reach = student_two_sided_quantile(confidence, degrees) * self.variance.sqrt();
         Bounds {
@@ -96,7 +96,6 @@ impl Mean {
         }
     }
 
-    /// In units of itself.
     fn relative(&self) -> Self {
         let square = self.mean * self.mean;
         let variance = if square > 0.0 {
@@ -108,16 +107,16 @@ impl Mean {
     }
 }
 
-/// Variances of as many values are taken for different from this chance on.
+/// The p-value below which the variances of equally large samples are taken to differ.
 const DIFFERENT: f64 = 0.05;
 
-/// Degrees of freedom of a difference of two means: those of both sides where their variances may
-/// be the same (Student), else fewer (Welch, "The Generalization of Student's Problem when Several
+/// Degrees of freedom of a difference of two means: those of both sides if their variances may be
+/// equal (Student), otherwise fewer (Welch, "The Generalization of Student's Problem when Several
 /// Different Population Variances are Involved"); 1 without any variance.
 ///
-/// Welch's alone finds a difference in 3.6 % of comparisons of three with three that do not differ
-/// instead of 5 %, and in 2.4 % where runs have outliers. The choice finds it in 4.9 and 3.8 %, in
-/// 5.5 % where one side's deviation is twice the other's, and in 7.1 % at three times.
+/// Welch's alone reports a difference in 3.6 % of comparisons of three equal runs with three
+/// instead of 5 %, and in 2.4 % if runs have outliers. The combination reports it in 4.9 and 3.8 %,
+/// in 5.5 % if one side's deviation is twice the other's, and in 7.1 % at three times.
 pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
     let (small, large) = (a.variance.min(b.variance), a.variance.max(b.variance));
     let chance = 2.0 * fisher_upper(large / small, a.degrees, b.degrees);
@@ -129,18 +128,18 @@ pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
     if spent > 0.0 { sum * sum / spent } else { 1.0 }
 }
 
-/// Student's t interval for the mean of independent values; none below two.
+/// Student's t interval for the mean of independent values; `None` for fewer than two.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Bounds> {
     Mean::independent(values)?.bounds(confidence)
 }
 
 /// An interval for the mean of a series, about its arithmetic mean.
 ///
-/// Up to [`SHORT_MAX`] values: from a first-order autoregression under white noise, averaged over
-/// what the series leaves open of its coefficient and of the noise (`gls`). Longer ones: Student's
-/// t with the long-run variance from equal-weighted cosine transforms (Lazarus, Lewis, Stock and
-/// Watson, "HAR Inference: Recommendations for Practice"), which assumes no law of the correlation.
-/// None below [`SERIES_MIN`] values.
+/// Up to [`SHORT_MAX`] values: from a first-order autoregression plus white noise, averaged over
+/// the uncertainty about its coefficient and the noise (`gls`). Longer series: Student's t with the
+/// long-run variance from equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson, "HAR
+/// Inference: Recommendations for Practice"), which assumes no form of correlation. `None` for
+/// fewer than [`SERIES_MIN`] values.
 pub fn mean_interval_correlated(series: &[f64], confidence: f64) -> Option<Bounds> {
     if !(SERIES_MIN..=SHORT_MAX).contains(&series.len()) {
         return Mean::of_series(series)?.bounds(confidence);
@@ -157,7 +156,6 @@ pub fn mean_interval_correlated(series: &[f64], confidence: f64) -> Option<Bound
     })
 }
 
-/// The variance of a series without any, 0.
 fn constant(series: &[f64]) -> Option<f64> {
     let same = series.iter().all(|value| *value == series[0]);
     same.then_some(0.0)
@@ -174,9 +172,9 @@ pub fn median_interval_correlated(series: &[f64], confidence: f64) -> Option<Bou
     quantile_interval_correlated(series, 0.5, confidence)
 }
 
-/// An interval for a quantile of a series: the interval of the share of values below it, read
-/// back as values (Woodruff, "Confidence Intervals for Medians and Other Position Measures").
-/// None when that interval reaches beyond the sample.
+/// An interval for a quantile of a series: the interval of the share of values below it, converted
+/// back to values (Woodruff, "Confidence Intervals for Medians and Other Position Measures").
+/// `None` if that interval exceeds the sample.
 pub fn quantile_interval_correlated(series: &[f64], p: f64, confidence: f64) -> Option<Bounds> {
     let sorted = sorted(series)?;
     if !proper(p) || !proper(confidence) {
@@ -192,7 +190,7 @@ pub fn quantile_interval_correlated(series: &[f64], p: f64, confidence: f64) -> 
     between(&sorted, p - reach, p + reach)
 }
 
-/// The values at two shares of an ascending sample; none when a share lies beyond it.
+/// The values at two shares of an ascending sample; `None` if a share is outside it.
 fn between(sorted: &[f64], low: f64, high: f64) -> Option<Bounds> {
     (low >= 0.0 && high <= 1.0).then(|| Bounds {
         low: interpolated(sorted, low),
@@ -200,21 +198,22 @@ fn between(sorted: &[f64], low: f64, high: f64) -> Option<Bounds> {
     })
 }
 
-/// An interval for mean(new) / mean(base) of two independent samples of independent positive
-/// values, variances not assumed equal: see [`ratio_of_means`]. None below two values a side.
+/// An interval for mean(new) / mean(base) of two independent samples of independent positive values
+/// with possibly unequal variances: see [`ratio_of_means`]. `None` for fewer than two values
+/// a side.
 pub fn ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
     let (new, base) = (Mean::independent(new)?, Mean::independent(base)?);
     ratio_of_means(&new, &base, confidence)
 }
 
-/// [`ratio_interval`] of two series that were measured one after the other.
+/// [`ratio_interval`] of two series measured one after the other.
 pub fn ratio_interval_correlated(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
     ratio_of_means(&Mean::of_series(new)?, &Mean::of_series(base)?, confidence)
 }
 
-/// An interval for the ratio of two means of what is never negative, from an interval of each, see
+/// An interval for the ratio of two means of non-negative quantities, from an interval of each, see
 /// [`mover_ratio`]. Both use Student's t with the degrees of freedom of the difference of the
-/// logarithms, which of few values has more than either alone.
+/// logarithms, which for few values is more than either has alone.
 pub fn ratio_of_means(new: &Mean, base: &Mean, confidence: f64) -> Option<Bounds> {
     if !proper(confidence) {
         return None;
@@ -224,17 +223,17 @@ pub fn ratio_of_means(new: &Mean, base: &Mean, confidence: f64) -> Option<Bounds
     mover_ratio(new.mean, reaching(new), base.mean, reaching(base))
 }
 
-/// An interval for the mean of ratios that were each taken from a pair: Student's t on them.
+/// Student's t interval for the mean of paired ratios.
 pub fn paired_ratio_interval(ratios: &[f64], confidence: f64) -> Option<Bounds> {
     mean_interval(ratios, confidence)
 }
 
-/// An interval for the ratio of two medians of independent samples, from an interval of each by
-/// the normal limit of its rank, joined on the scale of logarithms (MOVER: Donner and Zou,
-/// "Closed-form Confidence Intervals for Functions of the Normal Mean and Standard Deviation").
-/// Positive values only.
+/// An interval for the ratio of two medians of independent samples of positive values, from an
+/// interval of each by the normal limit of its rank, combined on the logarithmic scale (MOVER:
+/// Donner and Zou, "Closed-form Confidence Intervals for Functions of the Normal Mean and Standard
+/// Deviation").
 pub fn median_ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
-    // Order statistics alone would add their excess of confidence twice.
+    // Order statistics would add their excess confidence twice.
     let interval = |values: &[f64]| {
         let sorted = sorted(values)?;
         let deviation = 0.5 / (sorted.len() as f64).sqrt();
@@ -247,7 +246,7 @@ pub fn median_ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Opti
     mover_ratio(median(new)?, interval(new)?, median(base)?, interval(base)?)
 }
 
-/// [`median_ratio_interval`] of two series that were measured one after the other.
+/// [`median_ratio_interval`] of two series measured one after the other.
 pub fn median_ratio_interval_correlated(
     new: &[f64],
     base: &[f64],
@@ -260,12 +259,12 @@ pub fn median_ratio_interval_correlated(
     mover_ratio(median(new)?, intervals.0, median(base)?, intervals.1)
 }
 
-/// The interval of new / base from an estimate and an interval of each, of what is never negative,
-/// joined on the scale of logarithms (MOVER, see [`median_ratio_interval`]). It also serves
-/// percentiles of two histograms, each with its interval by order statistics.
+/// The interval of new / base from an estimate and an interval of each, for non-negative
+/// quantities, combined on the logarithmic scale (MOVER, see [`median_ratio_interval`]). It also
+/// serves percentiles of two histograms, each with its interval by order statistics.
 ///
-/// Where the interval of `new` reaches 0, so does that of the ratio; where that of `base` does, it
-/// has no upper end: infinity. None where an estimate is negative or that of `base` is 0.
+/// If the interval of `new` reaches 0, so does that of the ratio; if that of `base` does, the upper
+/// end is infinity. `None` if an estimate is negative or that of `base` is 0.
 pub fn mover_ratio(new: f64, new_bounds: Bounds, base: f64, base_bounds: Bounds) -> Option<Bounds> {
     let ends = [
         new_bounds.low,
@@ -278,7 +277,7 @@ pub fn mover_ratio(new: f64, new_bounds: Bounds, base: f64, base_bounds: Bounds)
     }
     let unbounded = base_bounds.low <= 0.0;
     if new == 0.0 {
-        // 0 has no logarithm: at most the one end over the other.
+        // 0 has no logarithm, so the upper end is at most the ratio of the ends.
         let high = if unbounded {
             f64::INFINITY
         } else {

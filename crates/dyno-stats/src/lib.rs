@@ -47,12 +47,11 @@ pub use step::{STEP_MIN, Step, step};
 pub use tests::Test;
 pub use trend::{Shape, TREND_MIN, Trend, Trends, trends};
 
-/// Whether every value is a number that can be reckoned with.
 fn all_finite(values: &[f64]) -> bool {
     values.iter().all(|value| value.is_finite())
 }
 
-/// The values in ascending order, or nothing when one is not finite.
+/// The values in ascending order; `None` if one is not finite.
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !all_finite(values) {
         return None;
@@ -62,7 +61,6 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
-/// Whether a probability lies strictly between 0 and 1.
 fn proper(probability: f64) -> bool {
     probability > 0.0 && probability < 1.0
 }

@@ -1,46 +1,44 @@
-//! The long-run variance of a series: n times the variance of its mean, whatever its
-//! autocorrelation.
+//! The long-run variance of a series: n times the variance of its mean under autocorrelation.
 //!
 //! Equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson, "HAR Inference:
-//! Recommendations for Practice"): the squares of the B slowest cosine coefficients are each an
-//! estimate of it, nearly independent, so that their mean behaves as a chi-square with B degrees
-//! of freedom and intervals use Student's t with B. B trades bias against degrees of freedom and
-//! is chosen from the series.
+//! Recommendations for Practice"): the squares of the B slowest cosine coefficients are nearly
+//! independent estimates of it, so their mean behaves as a chi-square with B degrees of freedom and
+//! intervals use Student's t with B. B trades bias against degrees of freedom and is chosen from
+//! the series.
 
 use std::f64::consts::PI;
 
 use crate::autocorrelation::{Centred, autocorrelation_time};
 
-/// The shortest series that can say anything about its own correlation.
+/// The shortest series whose autocorrelation can be estimated.
 pub const SERIES_MIN: usize = 10;
 
-/// Up to so many values `gls` is used instead: with a coefficient of 0.9 transforms cover less
-/// than 94 % where 95 are asked for.
+/// Up to this length `gls` is used instead: with a coefficient of 0.9 the transforms cover less
+/// than 94 % for a nominal 95 %.
 pub const SHORT_MAX: usize = 300;
 
-/// Fewer transforms than this make the interval useless, more hardly narrow it: Student's t at
-/// 95 % is 2.78 with 4 degrees of freedom, 2.01 with 50 and 1.96 at best.
+/// Fewer transforms make the interval useless, more hardly narrow it: Student's t at 95 % is 2.78
+/// with 4 degrees of freedom, 2.01 with 50 and 1.96 at best.
 const TRANSFORMS: std::ops::RangeInclusive<usize> = 4..=50;
 
 /// The share by which the slowest B transforms may understate the variance.
 const BIAS_MAX: f64 = 0.03;
 
-/// The long-run variance and how well it is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LongRun {
-    /// In the square of the unit of the values.
+    /// In the squared unit of the values.
     pub(crate) variance: f64,
     /// Of Student's t for a mean with this variance.
     pub(crate) degrees: f64,
 }
 
-/// The long-run variance of a series; none below [`SERIES_MIN`] values.
+/// The long-run variance of a series; `None` for fewer than [`SERIES_MIN`] values.
 pub(crate) fn long_run(series: &[f64]) -> Option<LongRun> {
     from_transforms(series, 1)
 }
 
-/// The long-run variance of residuals about a fitted line. The first cosine is all but the line
-/// itself and has gone with the fit, so the transforms begin with the second.
+/// The long-run variance of residuals about a fitted line. The first cosine is almost the line
+/// itself and was removed by the fit, so the transforms begin with the second.
 pub(crate) fn long_run_of_residuals(residuals: &[f64]) -> Option<LongRun> {
     from_transforms(residuals, 2)
 }
@@ -61,12 +59,12 @@ fn from_transforms(series: &[f64], first: usize) -> Option<LongRun> {
     })
 }
 
-/// How many transforms the series can afford.
+/// The number of transforms that the series allows.
 ///
-/// For a first-order autoregression with coefficient a, the spectrum falls off as
-/// 1 - a/(1-a)^2 f^2, which over the frequencies pi j / n, j = 1..B, gives a relative bias of
-/// a/(1-a)^2 (pi B / n)^2 / 3. The coefficient is read from the autocorrelation at lag 1 and from
-/// the autocorrelation time, whichever is larger: the first is blind to slow waves under noise.
+/// For a first-order autoregression with coefficient a, the spectrum falls off as 1 - a/(1-a)^2
+/// f^2, which over the frequencies pi j / n, j = 1..B, gives a relative bias of a/(1-a)^2 (pi B /
+/// n)^2 / 3. The coefficient is the larger of two estimates, from the autocorrelation at lag 1 and
+/// from the autocorrelation time: the first misses slow waves in noise.
 fn transforms(series: &[f64]) -> usize {
     let n = series.len();
     let most = (*TRANSFORMS.end()).min(n / 3).max(*TRANSFORMS.start());
@@ -82,11 +80,11 @@ fn transforms(series: &[f64]) -> usize {
     (count as usize).clamp(*TRANSFORMS.start(), most)
 }
 
-/// Values whose cosines are reckoned side by side: each step of the recurrence waits for the last.
+/// Cosines computed in parallel: each step of the recurrence waits for the last.
 const LANES: usize = 8;
 
 /// The coefficients sqrt(2/n) sum x(t) cos(pi j (t - 1/2) / n) for j = 1..=count. Cosines of a
-/// constant sum to 0, so the mean need not be taken away; it is, for the sake of digits.
+/// constant sum to 0, so the mean is subtracted only for precision.
 fn cosine_coefficients(series: &[f64], count: usize) -> Vec<f64> {
     let n = series.len() as f64;
     let mean = series.iter().sum::<f64>() / n;

@@ -1,9 +1,9 @@
-//! The modes of a histogram of response times: what comes from a cache, from memory, from a disk.
+//! The modes of a histogram of response times, such as cache, memory and disk.
 //!
-//! The geometry is that of sysbench's histograms, which published figures use: 1024 values from
-//! 0.001 to 100,000, each 1.8 % above the one before, in milliseconds.
+//! The buckets are those of sysbench's histograms, which published figures use: 1024 values from
+//! 0.001 to 100,000 in milliseconds, each 1.8 % above the one before.
 
-/// Buckets of the geometry.
+/// Number of buckets.
 pub const BUCKETS: usize = 1024;
 
 /// Decades from the first bucket's value to the last one's.
@@ -12,20 +12,20 @@ const DECADES: f64 = 8.0;
 /// The decimal logarithm of the first bucket's value.
 const FIRST_DECADE: f64 = -3.0;
 
-/// The value of a bucket of the geometry, 10^(-3 + 8 i / 1023), in milliseconds.
+/// The value of a bucket, 10^(-3 + 8 i / 1023), in milliseconds.
 pub fn bucket_value(index: usize) -> f64 {
     10f64.powf(FIRST_DECADE + DECADES * index as f64 / (BUCKETS - 1) as f64)
 }
 
-/// How modes are told from noise.
+/// Options that separate modes from noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// Width of the Gaussian that counts are smoothed with, in buckets.
+    /// Width of the Gaussian that smooths the counts, in buckets.
     pub sigma_buckets: f64,
-    /// How far a peak stands above the higher of the two valleys that part it from higher peaks,
-    /// in decades of the smoothed count.
+    /// The least height of a peak above the higher of the two valleys that separate it from higher
+    /// peaks, in decades of the smoothed count.
     pub prominence_decades: f64,
-    /// The least smoothed count at a peak.
+    /// The least smoothed count of a peak.
     pub count_min: u64,
 }
 
@@ -49,15 +49,16 @@ pub struct Mode {
     pub from: f64,
     /// Value of its last bucket.
     pub to: f64,
-    /// Events between the two, both included.
+    /// Events in these buckets, both included.
     pub count: u64,
     /// `count` over all events, in [0, 1].
     pub share: f64,
 }
 
-/// The modes of a histogram in ascending order, divided at the lowest smoothed count between
-/// their peaks. Buckets are `(value, count)` with values of the geometry, in any order and without
-/// the empty ones; [`regrid`] makes them. Values that are not positive are left out.
+/// The modes of a histogram in ascending order, divided at the lowest smoothed count between their
+/// peaks. Buckets are `(value, count)` with the values of [`bucket_value`], in any order and
+/// without the empty ones; [`regrid`] converts other histograms. Values that are not positive
+/// are ignored.
 pub fn modes(buckets: &[(f64, u64)], options: &Modes) -> Vec<Mode> {
     let mut counts = vec![0u64; BUCKETS];
     for &(value, count) in buckets {
@@ -98,7 +99,8 @@ pub fn modes(buckets: &[(f64, u64)], options: &Modes) -> Vec<Mode> {
         .collect()
 }
 
-/// The bucket whose value is nearest on the logarithmic scale; the first or the last beyond.
+/// The bucket with the nearest value on the logarithmic scale; the first or the last beyond
+/// the ends.
 fn bucket_of(value: f64) -> Option<usize> {
     if value.is_nan() || value <= 0.0 {
         return None;
@@ -107,10 +109,11 @@ fn bucket_of(value: f64) -> Option<usize> {
     Some((position.round().max(0.0) as usize).min(BUCKETS - 1))
 }
 
-/// Counts below this are nothing on the scale of logarithms.
+/// The smallest count on the logarithmic scale.
 const COUNT_FLOOR: f64 = 1.0;
 
-/// A Gaussian of width sigma, cut off at four sigma; buckets beyond the ends are empty.
+/// Smooths with a Gaussian of width sigma, cut off at four sigma; buckets beyond the ends
+/// are empty.
 fn smoothed(counts: &[u64], sigma: f64) -> Vec<f64> {
     if !sigma.is_finite() || sigma <= 0.0 {
         return counts.iter().map(|&count| count as f64).collect();
@@ -137,7 +140,7 @@ fn peaks(smooth: &[f64], options: &Modes) -> Vec<usize> {
     let heights: Vec<f64> = smooth.iter().map(|x| x.max(COUNT_FLOOR).log10()).collect();
     (0..heights.len())
         .filter(|&at| {
-            // Of a flat top the first bucket counts.
+            // The first bucket of a flat top counts.
             let rises = at == 0 || heights[at - 1] < heights[at];
             let next = heights[at..].iter().find(|&&height| height != heights[at]);
             let falls = next.is_none_or(|&height| height < heights[at]);
@@ -171,11 +174,11 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// Any histogram in the geometry of this module, without the empty buckets. Events are spread
-/// evenly over their bucket, so that buckets wider than those of the geometry make no gaps; their
-/// number stays the same. Buckets whose ends are no numbers or change places are left out.
+/// Converts any histogram to the buckets of this module, without the empty ones. Events are spread
+/// evenly over their bucket, so that wider buckets cause no gaps; the total stays the same. Buckets
+/// with NaN or reversed ends are ignored.
 pub fn regrid(buckets: &[Bucket]) -> Vec<(f64, u64)> {
-    // Upper ends of the geometry's buckets, half a step above their values.
+    // Upper ends of the buckets, half a step above their values.
     let half = 10f64.powf(DECADES / (BUCKETS - 1) as f64 / 2.0);
     let ends: Vec<f64> = (0..BUCKETS)
         .map(|index| bucket_value(index) * half)
@@ -200,7 +203,7 @@ pub fn regrid(buckets: &[Bucket]) -> Vec<(f64, u64)> {
             }
         }
     }
-    // Running sums are rounded, not counts, so that the total is kept.
+    // Running sums are rounded, not counts, to preserve the total.
     let (mut sum, mut whole) = (0.0, 0.0);
     let mut filled = Vec::new();
     for (index, count) in counts.iter().enumerate() {

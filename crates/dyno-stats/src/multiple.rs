@@ -1,6 +1,6 @@
-//! Many comparisons at once: adjusted p-values in the order of the input.
+//! Corrections for multiple comparisons: adjusted p-values in the order of the input.
 //!
-//! A p-value outside [0, 1] or NaN says nothing: it counts as 1 and comes back as 1.
+//! A p-value outside [0, 1] or NaN counts as 1 and is returned as 1.
 
 /// Holm's step-down adjustment, which bounds the chance of any false alarm (Holm, "A Simple
 /// Sequentially Rejective Multiple Test Procedure").
@@ -16,8 +16,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The step-up adjustment that bounds the share of false alarms among the alarms (Benjamini and
-/// Hochberg, "Controlling the False Discovery Rate").
+/// The step-up adjustment that bounds the false discovery rate (Benjamini and Hochberg,
+/// "Controlling the False Discovery Rate").
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let (p_values, order) = ascending(p_values);
     let count = p_values.len() as f64;
@@ -30,7 +30,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The p-values made proper, and their indices in ascending order.
+/// The corrected p-values, and their indices in ascending order.
 fn ascending(p_values: &[f64]) -> (Vec<f64>, Vec<usize>) {
     let proper: Vec<f64> = p_values
         .iter()

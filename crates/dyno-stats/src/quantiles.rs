@@ -1,12 +1,12 @@
-//! Quantiles and the description of a sample.
+//! Quantiles and descriptive statistics.
 
 use crate::distributions::normal_quantile;
 use crate::{Bounds, proper, sorted};
 
-/// What a sample looks like.
+/// Descriptive statistics of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
@@ -28,11 +28,11 @@ pub struct Description {
     pub q3: f64,
     /// q3 - q1.
     pub iqr: f64,
-    /// Coefficient of variation, sd / |mean|; none for a mean of 0 or a single value.
+    /// Coefficient of variation, sd / |mean|; `None` for a mean of 0 or a single value.
     pub cv: Option<f64>,
 }
 
-/// Describes a sample; none when it is empty or holds what is not finite.
+/// Describes a sample; `None` if it is empty or has values that are not finite.
 pub fn describe(values: &[f64]) -> Option<Description> {
     let sorted = sorted(values)?;
     let at = |p| interpolated(&sorted, p);
@@ -55,18 +55,18 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// The arithmetic mean; none of an empty sample or one that holds what is not finite.
+/// The arithmetic mean; `None` for an empty sample or values that are not finite.
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || !crate::all_finite(values) {
         return None;
     }
     let n = values.len() as f64;
     let first = values.iter().sum::<f64>() / n;
-    // A second pass takes back what rounding lost in the first.
+    // A second pass restores precision lost to rounding in the first.
     Some(first + values.iter().map(|value| value - first).sum::<f64>() / n)
 }
 
-/// The variance with n - 1; none below two values or with one that is not finite.
+/// The variance with n - 1; `None` for fewer than two values or values that are not finite.
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -101,11 +101,11 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(interpolated(sorted, p))
 }
 
-/// An interval for a quantile from two order statistics of an ascending sample, which holds for
-/// any distribution (Conover, "Practical Nonparametric Statistics", chapter 3).
+/// An interval for a quantile from two order statistics of an ascending sample, valid for any
+/// distribution (Conover, "Practical Nonparametric Statistics", chapter 3).
 ///
-/// Each side misses with at most half of 1 - `confidence`, so that small samples give more than
-/// the confidence asked for; none when the sample is too small to reach it at all.
+/// Each side misses with at most half of 1 - `confidence`, so small samples give more than the
+/// requested confidence; `None` if the sample is too small to reach it.
 pub fn quantile_interval(sorted: &[f64], p: f64, confidence: f64) -> Option<Bounds> {
     if !ends_finite(sorted) {
         return None;
@@ -130,8 +130,8 @@ pub fn quantile_interval_of_counts(
     (low.is_finite() && high.is_finite()).then_some(Bounds { low, high })
 }
 
-/// The quantile of a histogram: the value of the bucket that holds the event of rank
-/// ceil(p n), for `p` in [0, 1]; none of an empty histogram.
+/// The quantile of a histogram: the value of the bucket with the event of rank ceil(p n), for `p`
+/// in [0, 1]; `None` for an empty histogram.
 pub fn quantile_of_counts(buckets: &[(f64, u64)], p: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&p) {
         return None;
@@ -156,7 +156,7 @@ fn ends_finite(sorted: &[f64]) -> bool {
         if first.is_finite() && last.is_finite())
 }
 
-/// Type 7 of a sample that is not empty.
+/// Type 7 quantile of a non-empty sample.
 pub(crate) fn interpolated(sorted: &[f64], p: f64) -> f64 {
     let position = (sorted.len() - 1) as f64 * p;
     let below = position.floor() as usize;
@@ -165,7 +165,7 @@ pub(crate) fn interpolated(sorted: &[f64], p: f64) -> f64 {
     sorted[below] + share * (sorted[above] - sorted[below])
 }
 
-/// Above so many events the normal approximation of the binomial is exact to a rank or two.
+/// Above this number of events the normal approximation of the binomial is exact to a rank or two.
 const BINOMIAL_EVENTS: u64 = 1_000_000_000;
 
 /// The ranks (from 1) of the order statistics that bound a quantile: the largest `low` with
@@ -193,7 +193,7 @@ fn ranks(n: u64, p: f64, confidence: f64) -> Option<(u64, u64)> {
     (low >= 1 && high <= n && low < high).then_some((low, high))
 }
 
-/// How many weights from the start of `weights` sum up to at most `limit`.
+/// The largest number of leading weights with a sum of at most `limit`.
 fn within<'a>(weights: impl Iterator<Item = &'a f64>, limit: f64) -> u64 {
     let mut sum = 0.0;
     weights
@@ -204,8 +204,8 @@ fn within<'a>(weights: impl Iterator<Item = &'a f64>, limit: f64) -> u64 {
         .count() as u64
 }
 
-/// The binomial probabilities up to a common factor, without those too small to matter, and the
-/// outcome that the first of them belongs to. Ratios of neighbours need no special function.
+/// The binomial probabilities up to a common factor, without negligible ones, and the outcome of
+/// the first. Ratios of neighbours need no special function.
 fn binomial_weights(n: u64, p: f64) -> (u64, Vec<f64>) {
     const NEGLIGIBLE: f64 = 1e-20;
     let mode = (((n + 1) as f64 * p).floor() as u64).min(n);

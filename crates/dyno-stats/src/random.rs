@@ -1,4 +1,4 @@
-//! Random numbers that replay: what resampling draws from.
+//! Reproducible random numbers for resampling.
 
 /// xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators").
 pub(crate) struct Random {
@@ -6,7 +6,6 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// The stream of a seed, spread over the state by splitmix64.
     pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed;
         Self {
@@ -39,7 +38,7 @@ impl Random {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// Puts the items into a random order (Fisher and Yates).
+    /// Shuffles the items (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -1,38 +1,37 @@
-//! The Universal Scalability Law of Gunther: what contention and coherence cost.
+//! The Universal Scalability Law of Gunther: the costs of contention and coherence.
 
-/// What fits throughput over load: `X(N) = rate·N / (1 + contention·(N-1) + coherence·N·(N-1))`.
+/// A fit of throughput over load: `X(N) = rate·N / (1 + contention·(N-1) + coherence·N·(N-1))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalability {
-    /// The throughput of one.
+    /// The throughput at a load of one.
     pub rate: f64,
-    /// The share of the work that is done one after the other.
+    /// The share of the work that is serial.
     pub contention: f64,
-    /// What each pays for agreement with each other.
+    /// The cost of coherence for each pair.
     pub coherence: f64,
-    /// The greatest relative distance of a point from the curve.
+    /// The largest relative distance of a point from the curve.
     pub misses_by: f64,
 }
 
-/// What arithmetic makes of 0.
+/// Rounding error around 0.
 const ROUNDING: f64 = 1e-15;
-/// As many points are needed at least: three are met by any curve of three parameters.
+/// The fewest points: a curve of three parameters passes through any three.
 pub const SCALABILITY_MIN: usize = 4;
 
 impl Scalability {
-    /// The throughput at a load.
+    /// The fitted throughput at a load.
     pub fn at(&self, n: f64) -> f64 {
         self.rate * n / (1.0 + self.contention * (n - 1.0) + self.coherence * n * (n - 1.0))
     }
 
-    /// The load of the highest throughput; `None` where it rises for ever.
+    /// The load of the highest throughput; `None` if there is no peak.
     pub fn peak(&self) -> Option<f64> {
         (self.coherence > 0.0).then(|| ((1.0 - self.contention).max(0.0) / self.coherence).sqrt())
     }
 }
 
 /// Fits pairs of load (from 1 on) and throughput (above 0), by least squares of the relative
-/// distances. Neither parameter is below 0: a speed-up that is better than linear has no answer
-/// here but 0.
+/// distances. Neither parameter is below 0, so a speed-up better than linear gives 0.
 pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
     let proper = |(n, x): &(f64, f64)| n.is_finite() && x.is_finite() && *n >= 1.0 && *x > 0.0;
     if points.len() < SCALABILITY_MIN || !points.iter().all(proper) {
@@ -44,7 +43,7 @@ pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
     if loads.len() < SCALABILITY_MIN {
         return None;
     }
-    // N/X is linear in what is looked for; weighted by X/N, its distances are relative ones.
+    // N/X is linear in the coefficients; weighted by X/N, its distances are relative.
     let row = |n: f64| [1.0, n - 1.0, n * (n - 1.0)];
     let subsets: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
     let fits = subsets.into_iter().filter_map(|used| {
@@ -61,7 +60,7 @@ pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
         (one > 0.0 && contention >= -ROUNDING && coherence >= -ROUNDING).then(|| {
             let fit = Scalability {
                 rate: 1.0 / one,
-                // No negative zero.
+                // Avoids negative zero.
                 contention: (contention / one).max(0.0) + 0.0,
                 coherence: (coherence / one).max(0.0) + 0.0,
                 misses_by: 0.0,

@@ -1,26 +1,25 @@
-//! Seconds in which next to nothing happened, which a median hides.
+//! Seconds in which almost nothing happened, which a median hides.
 
 use crate::{all_finite, describe, median, proper};
 
-/// A second at no more than this share of the level is a stall.
+/// A second at or below this share of the level is a stall.
 pub const STALL_SHARE: f64 = 0.05;
 
-/// Runs of stalls that recur need at least this many gaps between them before a period is named:
-/// three chance gaps look regular once in fifty times, two one in six.
+/// A period needs at least this many gaps between runs of stalls: three random gaps look regular
+/// once in fifty times, two one in six.
 const PERIOD_GAPS_MIN: usize = 3;
 
 /// A gap within this share of the median gap is regular.
 const PERIOD_TOLERANCE: f64 = 0.2;
 
-/// This share of the gaps must be regular.
 const PERIOD_REGULAR_SHARE: f64 = 0.75;
 
-/// Stalled seconds in a row.
+/// Consecutive stalled seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Index of the first.
     pub start: usize,
-    /// How many.
+    /// Number of seconds.
     pub length: usize,
 }
 
@@ -29,29 +28,29 @@ pub struct Run {
 pub struct Stalls {
     /// The median of the values that moved.
     pub level: f64,
-    /// How many values are stalled.
+    /// Number of stalled values.
     pub seconds: usize,
-    /// Stalled values in a row, in the order of time.
+    /// Consecutive stalled values, in time order.
     pub runs: Vec<Run>,
     /// Mean length of a run, 0 without any.
     pub mean_length: f64,
     /// Length of the longest run.
     pub max_length: usize,
-    /// Median distance between the starts of successive runs; none below two runs.
+    /// Median distance between the starts of successive runs; `None` for fewer than two runs.
     pub median_gap: Option<f64>,
     /// Share of the values that are stalled, in [0, 1].
     pub share_of_time: f64,
-    /// The distance at which runs recur, when they do so regularly: at least four runs, of whose
-    /// distances three in four lie within 20 % of the median.
+    /// The distance at which runs recur regularly: at least four runs, and three in four distances
+    /// within 20 % of the median.
     pub period: Option<f64>,
 }
 
-/// The values at most `share` of the level ([`STALL_SHARE`] is what reports mean by a stall). The
-/// level is the median of the values that moved: those of more than `share` of the value at which
-/// the median event happened. It is that of the moving part where most of the series stands still.
+/// The values of at most `share` of the level (reports use [`STALL_SHARE`]). The level is the
+/// median of the values that moved: those above `share` of the value in which the median event
+/// happened. It is therefore that of the moving part even if most of the series is stalled.
 ///
-/// `rates` are events per unit of time and `events` how many they stand for. None of an empty
-/// series, of one without any event, and for a share that does not lie between 0 and 1.
+/// `rates` are events per unit of time and `events` their numbers. `None` for an empty series, one
+/// without any event, and for a share that is not between 0 and 1.
 pub fn stalls(rates: &[f64], events: &[f64], share: f64) -> Option<Stalls> {
     let level = level(rates, events, share)?;
     let limit = share * level;
@@ -113,7 +112,7 @@ fn level(rates: &[f64], events: &[f64], share: f64) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-/// The median gap when most gaps are close to it.
+/// The median gap, if most gaps are close to it.
 fn regular(gaps: &[f64]) -> Option<f64> {
     let middle = median(gaps)?;
     let close = gaps
@@ -124,17 +123,18 @@ fn regular(gaps: &[f64]) -> Option<f64> {
     (gaps.len() >= PERIOD_GAPS_MIN && regular).then_some(middle)
 }
 
-/// How unevenly a series runs.
+/// The variation of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jitter {
-    /// Interquartile range over the median: the spread of ordinary seconds. None for a median of 0.
+    /// Interquartile range over the median: the spread of ordinary seconds. `None` for a median
+    /// of 0.
     pub iqr_share: Option<f64>,
-    /// Standard deviation over the mean, which outliers and stalls enter. None for a mean of 0 or
-    /// a single value.
+    /// Standard deviation over the mean, which includes outliers and stalls. `None` for a mean of 0
+    /// or a single value.
     pub cv: Option<f64>,
 }
 
-/// The jitter of a series; none when it is empty.
+/// The jitter of a series; `None` if it is empty.
 pub fn jitter(series: &[f64]) -> Option<Jitter> {
     let seen = describe(series)?;
     Some(Jitter {

@@ -1,4 +1,4 @@
-//! Whether a series has settled: warm-up, drift, steps.
+//! Whether a series is steady: warm-up, drift, swings.
 
 use crate::distributions::student_two_sided_quantile;
 use crate::gls::Coefficient;
@@ -9,12 +9,12 @@ use crate::{all_finite, mean};
 /// Values in a batch of [`warm_up_end`].
 const BATCH: usize = 5;
 
-/// Where the warm-up ends: the index, a multiple of five, from which the rest has the smallest
-/// standard error of its mean, reckoned from means of five (MSER-5: White, Cobb and Spratt, "A
+/// The end of the warm-up: the index, a multiple of five, from which the rest has the smallest
+/// standard error of its mean, computed from means of five (MSER-5: White, Cobb and Spratt, "A
 /// Comparison of Five Steady-State Truncation Heuristics for Simulation").
 ///
-/// At most half of the series is taken for warm-up; an answer there means that it has not ended.
-/// On noise alone the answer is small but need not be 0. 0 for a series too short to tell.
+/// At most half of the series counts as warm-up; an end there means that it has not ended. For pure
+/// noise the answer is small but need not be 0. 0 for a series that is too short.
 pub fn warm_up_end(series: &[f64]) -> usize {
     if !all_finite(series) {
         return 0;
@@ -23,7 +23,7 @@ pub fn warm_up_end(series: &[f64]) -> usize {
         .chunks_exact(BATCH)
         .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
         .collect();
-    // From the end backwards, so that sums grow by one batch at a time (Welford's recurrence).
+    // Backwards from the end, so that sums grow by one batch at a time (Welford's recurrence).
     let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
     for (start, batch) in batches.iter().enumerate().rev() {
@@ -46,24 +46,24 @@ pub struct Slope {
     pub per_step: f64,
     /// The interval of `per_step`, valid for correlated values.
     pub bounds: Bounds,
-    /// Change over the whole length of the series as a share of its mean; none for a mean of 0.
+    /// Change over the whole length of the series as a share of its mean; `None` for a mean of 0.
     pub relative: Option<f64>,
 }
 
 impl Slope {
-    /// Whether the interval leaves out 0: there is a trend, however small.
+    /// Whether the interval excludes 0: there is a trend, however small.
     pub fn significant(&self) -> bool {
         !self.bounds.contains(0.0)
     }
 }
 
-/// The trend of a series with its 95 % interval; none below ten values.
+/// The trend of a series with its 95 % interval; `None` for fewer than ten values.
 pub fn slope(series: &[f64]) -> Option<Slope> {
     slope_with(series, 0.95)
 }
 
-/// [`slope`] at another confidence. What is said of the correlation of the residuals is the same as
-/// in `intervals::mean_interval_correlated`.
+/// [`slope`] at another confidence. The correlation of the residuals is treated as in
+/// `intervals::mean_interval_correlated`.
 pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     if !crate::proper(confidence) {
         return None;
@@ -87,7 +87,7 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
         student_two_sided_quantile(confidence, degrees) * (variance / spread).sqrt()
     } else if series.len() >= long_run::SERIES_MIN {
         let steps: Vec<f64> = (0..series.len()).map(at).collect();
-        // A straight line without any error has no model of its errors.
+        // The errors of an exact straight line cannot be modelled.
         let of_errors = Coefficient::beside_constant(series, &steps);
         of_errors.map_or(0.0, |found| found.reach(per_step, confidence))
     } else {
@@ -127,19 +127,19 @@ pub fn tau(series: &[f64]) -> Option<f64> {
 /// Values in a part of [`swing`].
 const PART: usize = 20;
 
-/// Fewer parts do not show how a series swings.
+/// Fewer parts do not show swings.
 const PARTS_MIN: usize = 30;
 
-/// The mean square of the steps from part to part over twice the variance of the parts (von
+/// The largest mean square of the steps from part to part over twice the variance of the parts (von
 /// Neumann, "Distribution of the Ratio of the Mean Square Successive Difference to the Variance"):
 /// 1 for independent parts, 0.7 for an autoregression of single values with a coefficient of 0.9,
 /// 0.2 for a sine of ten parts.
 const RATIO_MAX: f64 = 0.3;
 
-/// How far a series swings slowly, in periods from some ten parts of twenty values to its length:
-/// the distance of its parts' 95 % from their 5 % quantile, as a share of the mean. 0 where its
-/// parts follow one another as noise does, however large that is. `None` for fewer than 600
-/// values and a mean that is not positive.
+/// The size of slow swings, with periods from some ten parts of twenty values to the length of the
+/// series: the distance of its parts' 95 % from their 5 % quantile, as a share of the mean. 0 if
+/// successive parts vary as noise does, however large it is. `None` for fewer than 600 values and a
+/// mean that is not positive.
 pub fn swing(series: &[f64]) -> Option<f64> {
     let parts: Vec<f64> = series.chunks_exact(PART).filter_map(mean).collect();
     let middle = mean(&parts).filter(|mean| *mean > 0.0)?;
@@ -159,7 +159,7 @@ pub fn swing(series: &[f64]) -> Option<f64> {
     Some((at(0.95) - at(0.05)) / middle)
 }
 
-/// So many parts have 7140 pairs: as many as a verdict may take the time for.
+/// The number of parts of [`tau`]: their 7140 pairs are as many as a verdict has time for.
 pub const TAU_PARTS: usize = 120;
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(tau(&[1.0, 2.0, 2.0, 3.0]), Some(5.0 / 6.0));
         assert_eq!(tau(&[5.0; 9]), Some(0.0));
         assert_eq!(tau(&[1.0]), None);
-        // One value out of its place among four: five pairs in order, one not.
+        // One of four values out of place: five pairs in order, one not.
         assert_eq!(tau(&[1.0, 3.0, 2.0, 4.0]), Some(4.0 / 6.0));
         let long: Vec<f64> = (0..100_000).map(f64::from).collect();
         assert_eq!(tau(&long), Some(1.0));

@@ -1,7 +1,7 @@
 //! Whether the level of a series changes once, and where.
 //!
-//! The step is where two levels of the logarithms fit best; places near the ends are left out. Its
-//! height is a coefficient in a linear model with correlated errors (`gls`). The best of many
+//! The step is where two levels of the logarithms fit best; places near the ends are excluded. Its
+//! height is a coefficient in a linear model with autocorrelated errors (`gls`). The best of many
 //! places is large by chance: its significance follows the distribution of the largest (Andrews,
 //! "Tests for Parameter Instability and Structural Change with Unknown Change Point", with the tail
 //! of DeLong, "Crossing Probabilities for a Square Root Boundary by a Bessel Process"), or, for few
@@ -12,33 +12,33 @@ use crate::gls::Coefficient;
 use crate::logarithm::logarithms;
 use crate::{mean, trend};
 
-/// The shortest series in which a step can be told.
+/// The shortest series in which a step can be found.
 pub const STEP_MIN: usize = 6;
 
-/// A longer series is compared in as many cells of equal length.
+/// A longer series is reduced to this many cells of equal length.
 const CELLS_MAX: usize = 100;
 
-/// This share of the series at either end has no step: of what is shorter `beginning` tells.
+/// This share of the series at either end is excluded: `beginning` covers shorter levels.
 const MARGIN: f64 = 0.15;
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Index of the first value behind it.
+    /// Index of the first value after it.
     pub index: usize,
     /// The mean before it.
     pub before: f64,
-    /// The mean behind it.
+    /// The mean after it.
     pub after: f64,
-    /// The chance of a step as surely if there were none anywhere.
+    /// The p-value against no step anywhere.
     pub p: f64,
     /// The residual variance about two levels, relative to that about the best trend of any shape:
     /// below 1 the series is a step rather than a drift.
     pub of_drift: f64,
 }
 
-/// The place at which two levels fit best; none of fewer than [`STEP_MIN`] values, of a constant
-/// series and of what is not finite.
+/// The place at which two levels fit best; `None` for fewer than [`STEP_MIN`] values, a constant
+/// series, and values that are not finite.
 pub fn step(series: &[f64]) -> Option<Step> {
     if series.len() < STEP_MIN || !crate::all_finite(series) {
         return None;
@@ -51,7 +51,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
     let regressor: Vec<f64> = (0..cells.len())
         .map(|index| f64::from(u8::from(index >= at)))
         .collect();
-    // Two levels without any noise have no model of their errors.
+    // The errors of two noiseless levels cannot be modelled.
     let chance = Coefficient::beside_constant(&cells, &regressor)
         .map_or(0.0, |found| found.chance_of_zero());
     let index = match cell {
@@ -70,8 +70,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
     })
 }
 
-/// The split within `from..=to` about which the sums of squares are the smallest; none of a
-/// constant series.
+/// The split within `from..=to` with the smallest sums of squares; `None` for a constant series.
 fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
     let n = series.len() as f64;
     let middle = mean(series)?;
@@ -79,7 +78,7 @@ fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
     let mut found = (0.0, None);
     for index in from..=to {
         let share = index as f64 / n;
-        // Up to constant factors the reduction in the sum of squares.
+        // The reduction in the sum of squares, up to constant factors.
         let gain = before * before / (share * (1.0 - share));
         if gain > found.0 {
             found = (gain, Some(index));
@@ -89,7 +88,7 @@ fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
     found.1
 }
 
-/// The chance of a two-sided chance as small as this at any of the places that were tried.
+/// The chance of a two-sided p-value this small at any of the places tried.
 fn chance_anywhere(chance: f64, cells: usize, margin: usize) -> f64 {
     let places = (cells + 1 - 2 * margin) as f64;
     let each = chance * places;
@@ -118,7 +117,7 @@ fn about_levels(series: &[f64], index: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// A level of 1000 with noise that repeats, of 40 either way.
+    /// A level of 1000 with repeating noise of ±40.
     fn level(n: usize) -> Vec<f64> {
         let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
         (0..n).map(|at| 1000.0 + noise(at)).collect()
@@ -160,7 +159,7 @@ mod tests {
         assert_eq!((found.index, found.p), (12, 0.0));
     }
 
-    /// Andrews' critical values of the largest of all, for 15 % at either end: 8.68 at 5 % and
+    /// Andrews' critical values of the maximum, with 15 % excluded at either end: 8.68 at 5 % and
     /// 12.16 at 1 %.
     #[test]
     fn the_place_is_paid_for() {
@@ -172,7 +171,7 @@ mod tests {
                 "{found} for {expected}"
             );
         }
-        // Of few places no more than their number.
+        // For few places at most their number.
         assert!(chance_anywhere(0.004, 12, 2) <= 0.004 * 9.0);
     }
 }

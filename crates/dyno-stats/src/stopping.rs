@@ -1,41 +1,41 @@
-//! When enough blocks of a comparison have been measured: once the interval is narrow.
+//! When to stop measuring blocks of a comparison: once the interval is narrow.
 //!
-//! Whoever looks after each block and stops as soon as the interval looks narrow stops too often
-//! by luck, when the blocks happen to agree. Simulated with blocks from a normal distribution, a
-//! 95 % interval that was looked at from the second block on holds the truth in 88 to 92 % of
-//! comparisons, one that was looked at from the eighth on in 93 to 95 %. So nothing is looked at
-//! before [`BLOCKS_MIN`] blocks, and who stops early is held to an interval of 97 %
-//! ([`early_confidence`]), which then holds the truth in 95 % or more.
+//! Looking after each block and stopping as soon as the interval is narrow stops too often by luck,
+//! when the blocks happen to agree. Simulated with normally distributed blocks, a 95 % interval
+//! inspected from the second block on covers the truth in 88 to 92 % of comparisons, one inspected
+//! from the eighth on in 93 to 95 %. So the first look comes after [`BLOCKS_MIN`] blocks, and an
+//! early stop requires an interval of 97 % ([`early_confidence`]), which then covers the truth in
+//! 95 % or more.
 //!
-//! That is for ratios of blocks, which are near enough to normal. Medians of trials, which need
-//! not be, have [`median_interval`](crate::intervals::median_interval) of six trials or more.
+//! That is for ratios of blocks, which are near enough to normal. Medians of trials, which need not
+//! be, have [`median_interval`](crate::intervals::median_interval) of six trials or more.
 
 use crate::Bounds;
 use crate::intervals::mean_interval;
 use crate::mean;
 
-/// No look before so many blocks.
+/// The number of blocks before the first look.
 pub const BLOCKS_MIN: usize = 8;
 
-/// An interval that is looked at again and again misses up to 2 points of 5 more often: what it is
-/// made with misses this share of what is asked.
+/// Repeated looks at a 95 % interval miss up to 2 points more often, so early intervals allow only
+/// this share of the requested chance of a miss.
 const EARLY: f64 = 0.6;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// How narrow the interval is to become: its upper end over the ratio, less 1. 0.01 is 1 %.
+    /// The target width of the interval: its upper end over the ratio, minus 1. 0.01 is 1 %.
     pub precision: f64,
     /// The confidence of the interval, in (0, 1).
     pub confidence: f64,
-    /// No look before so many blocks.
+    /// The number of blocks before the first look.
     pub blocks_min: usize,
-    /// No more blocks than these.
+    /// The largest number of blocks.
     pub blocks_max: usize,
 }
 
 impl Rule {
-    /// Within 1 % with a confidence of 95 %, from [`BLOCKS_MIN`] blocks on up to so many.
+    /// Within 1 % with a confidence of 95 %, from [`BLOCKS_MIN`] blocks to this many.
     pub fn up_to(blocks_max: usize) -> Self {
         Self {
             precision: 0.01,
@@ -46,35 +46,35 @@ impl Rule {
     }
 }
 
-/// What the blocks so far say.
+/// The state of a comparison after a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Whether to stop, and why; none to go on.
+    /// Why to stop; `None` to continue.
     pub stop: Option<Reason>,
-    /// The ratio: the geometric mean of those of the blocks.
+    /// The ratio: the geometric mean of the ratios of the blocks.
     pub ratio: f64,
-    /// Its interval; none of a single block.
+    /// Its interval; `None` for a single block.
     pub interval: Option<Bounds>,
-    /// What the interval was made with: the rule's confidence after the last block, more before
-    /// it, where a look may have the comparison stop.
+    /// The confidence of the interval: the rule's after the last block, more before it, where a
+    /// look may stop the comparison.
     pub made_with: f64,
-    /// Whether the interval is as narrow as was asked for, whatever it is that stops.
+    /// Whether the interval is as narrow as requested, whatever the reason to stop.
     pub narrow: bool,
 }
 
 /// Why a comparison stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The interval is as narrow as was asked for.
+    /// The interval is as narrow as requested.
     Narrow,
     /// All blocks have been measured.
     BlocksMax,
 }
 
-/// A look at the end of a block. `log_ratios` are the natural logarithms of new / base, one of
-/// each finished block, and taken for independent draws of one normal distribution: Student's t
-/// with n - 1. None without a block, with a value that is not finite, and of a rule whose
-/// confidence or precision is none.
+/// A look at the end of a block. `log_ratios` are the natural logarithms of new / base, one per
+/// finished block, assumed independent draws of one normal distribution: Student's t with n - 1.
+/// `None` without a block, for a value that is not finite, and for a rule with an invalid
+/// confidence or precision.
 pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     let positive = rule.precision > 0.0 && rule.precision.is_finite();
     if !positive || !crate::proper(rule.confidence) {
@@ -84,7 +84,7 @@ pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     let blocks = log_ratios.len();
     let last = blocks >= rule.blocks_max;
     let early = early_confidence(rule.confidence);
-    // After the last block no look decides anything.
+    // After the last block there is no early decision to correct for.
     let made_with = if last { rule.confidence } else { early };
     let interval = mean_interval(log_ratios, made_with);
     let narrow = interval.is_some_and(|own| own.width() / 2.0 <= rule.precision.ln_1p());
@@ -105,8 +105,8 @@ pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     })
 }
 
-/// What an interval that decides when to stop is made with, to hold the truth with a confidence:
-/// 0.97 for 0.95.
+/// The confidence of an interval that decides when to stop, so that it covers the truth with the
+/// given confidence: 0.97 for 0.95.
 pub fn early_confidence(confidence: f64) -> f64 {
     1.0 - EARLY * (1.0 - confidence)
 }
@@ -115,7 +115,7 @@ pub fn early_confidence(confidence: f64) -> f64 {
 mod checks {
     use super::*;
 
-    /// Log ratios about ln 1.2 whose standard deviation is 1 %.
+    /// Log ratios about ln 1.2 with a standard deviation of 1 %.
     fn blocks(count: usize) -> Vec<f64> {
         let pattern = [1.0, -1.0, 0.5, -0.5, 1.2, -1.2];
         let at = |index: usize| 1.2f64.ln() + 0.01 * pattern[index % pattern.len()];

@@ -26,9 +26,9 @@ const BEND: f64 = 20.0;
 pub enum Shape {
     /// By the same factor from each value to the next.
     Even,
-    /// Most of it at first.
+    /// Larger changes at first.
     AtFirst,
-    /// Most of it towards the end.
+    /// Larger changes towards the end.
     AtLast,
 }
 
@@ -158,7 +158,7 @@ fn least_squares(values: &[f64], regressor: &[f64], middle: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Noise of 4 % either way that repeats.
+    /// Repeating noise of ±4 %.
     fn noise(at: usize) -> f64 {
         1.0 + (((at * 7919) % 81) as f64 - 40.0) / 1000.0
     }

@@ -147,7 +147,7 @@ fn run_length() {
         n: 16_879_188.0,
         throughput: 140_611.72,
     };
-    // Little's law again: events over events per second.
+    // Little's law: events over events per second.
     assert_eq!(
         format!("{:.1}", laws::response_time(level).unwrap()),
         "120.0"
@@ -189,7 +189,7 @@ fn saturation_of_a_disk() {
     assert_eq!([knee.by_saturation, knee.by_power], [16.0, 16.0]);
 }
 
-/// A proxy's throughput over that without it.
+/// The throughput with a proxy over that without it.
 #[test]
 fn interval_of_a_ratio() {
     let ratios = [0.97, 1.03, 0.95, 0.96, 0.98, 0.97, 0.95, 0.93];

@@ -1,6 +1,6 @@
-//! What holds of every search, whatever comes of its trials.
+//! Properties of every search, whatever the outcomes of its trials.
 
-#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+#![allow(clippy::unwrap_used)] // helper functions are test code too
 
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// A goal and the loads of a search.
 #[derive(Clone, Debug)]
 struct Case {
     goal: Goal,
@@ -25,8 +24,8 @@ impl Case {
         Search::new(self.goal.clone(), self.loads, &self.start).unwrap()
     }
 
-    /// No search whose trials are long takes more: loads until both sides are bounded, bisections,
-    /// confirmations and candidates, each with all its votes, and each of them void once.
+    /// An upper bound for a search with long trials: loads until both sides are bounded,
+    /// bisections, confirmations and candidates, each with all its votes, and each vote void once.
     fn trials_bound(&self) -> usize {
         let octaves = (self.loads.max / self.loads.min).log2().ceil() as usize + 2;
         // Between two loads an octave apart; whole numbers and quarters of widths only end sooner.
@@ -68,7 +67,7 @@ fn case() -> impl Strategy<Value = Case> {
     (goal, loads, start).prop_map(|(goal, loads, start)| Case { goal, loads, start })
 }
 
-/// What comes of the trials of a search, one after the other and again from the first.
+/// The outcomes of a search's trials, repeated cyclically.
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
         6 => (0.0..0.1).prop_map(Fate::Lost),
@@ -106,7 +105,7 @@ impl Fate {
     }
 }
 
-/// The whole search; each of its states can be looked at.
+/// The whole search, with access to each of its states.
 fn run(
     case: &Case,
     mut outcome: impl FnMut(&Asked) -> Outcome,
@@ -181,7 +180,7 @@ proptest! {
             Ending::Refused => prop_assert!(found.void() >= 2),
             Ending::Exhausted => prop_assert!(false, "long trials decide"),
         }
-        // What is called a lower bound keeps the loss ratio in what is reported of it, too.
+        // A lower bound also keeps the loss ratio in its reported goodput.
         for tried in &found.loads {
             if tried.voted == Class::Lower && tried.broken == 0 {
                 let kept = (1.0 - case.goal.loss_ratio) * tried.load;
@@ -190,7 +189,7 @@ proptest! {
         }
     }
 
-    /// After any of its trials a search is what its records make of a new one.
+    /// After any trial, replaying the records gives the same search.
     #[test]
     fn a_replayed_search_goes_on_where_it_was(
         case in case(),
@@ -207,7 +206,7 @@ proptest! {
         prop_assert_eq!(replayed.next(), states[cut].next());
     }
 
-    /// The order of trials that were measured does not matter, at one load or at several.
+    /// The order of measured trials does not matter, at one load or at several.
     #[test]
     fn the_order_of_trials_does_not_matter(
         case in case(),
@@ -240,7 +239,7 @@ proptest! {
         }
     }
 
-    /// A server without noise has its limit between the bounds, or beyond the loads.
+    /// The limit of a noiseless server is between the bounds, or outside the range of loads.
     #[test]
     fn a_limit_lies_between_the_bounds(case in case(), at in 0.0..1.0) {
         let Loads { min, max, .. } = case.loads;

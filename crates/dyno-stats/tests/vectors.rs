@@ -74,7 +74,7 @@ fn ratio_of_means_on_logarithms() {
     near(bounds.high, 0.930_367_619_408);
 }
 
-/// What reaches 0 has no bound on that side.
+/// An interval that reaches 0 leaves the ratio unbounded on that side.
 #[test]
 fn a_ratio_of_what_may_be_nothing_is_unbounded() {
     let rare = [0.0, 0.0, 3.0, 0.0, 1.0];
@@ -87,7 +87,7 @@ fn a_ratio_of_what_may_be_nothing_is_unbounded() {
     assert_eq!((none.low, none.high), (0.0, 0.0));
 }
 
-/// `numpy.quantile`, whose default is type 7.
+/// `numpy.quantile`; type 7 is its default.
 #[test]
 fn quantiles() {
     let mut sorted = both();
@@ -135,7 +135,7 @@ fn quantile_intervals() {
     }
 }
 
-/// `kstest(values, 'uniform')`, and `kstwo.sf(d, n)` for samples whose D is known.
+/// `kstest(values, 'uniform')`, and `kstwo.sf(d, n)` for samples with known D.
 #[test]
 fn kolmogorov() {
     let values = [0.05, 0.12, 0.31, 0.33, 0.48, 0.52, 0.67, 0.71, 0.88, 0.93];
@@ -154,7 +154,7 @@ fn kolmogorov() {
         (141, 0.1, 0.111_284_455_164_679_44, 0.01),
         (1000, 0.04, 0.079_339_560_590_002_24, 0.01),
     ] {
-        // Evenly spread and moved up by d less half a step, so that D is just d.
+        // Evenly spread and moved up by d less half a step, so that D equals d.
         let step = 1.0 / f64::from(n);
         let spread: Vec<f64> = (0..n).map(|i| f64::from(i) * step + d).collect();
         let test = kolmogorov_smirnov(&spread, |x| x.min(1.0)).unwrap();
@@ -216,7 +216,7 @@ fn series() {
     near(slope(&both()).unwrap().per_step, 0.246_323_529_411_764_75);
 }
 
-/// `scipy.optimize.curve_fit` of the law itself.
+/// `scipy.optimize.curve_fit` of the law.
 #[test]
 fn scaling_laws() {
     let throughput = [955.0, 1878.0, 3548.0, 6531.0, 9897.0, 12_010.0, 11_050.0];
@@ -246,7 +246,7 @@ fn scaling_laws() {
     assert_eq!(law.peak(), None);
 }
 
-/// A law that explains the levels exactly comes back exactly, corner cases included.
+/// Levels that follow a law exactly give it back exactly, corner cases included.
 #[test]
 fn scaling_laws_are_found_again() {
     for (contention, coherency) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.001), (0.05, 0.002)] {
@@ -264,8 +264,8 @@ fn scaling_laws_are_found_again() {
     }
 }
 
-/// `scipy.stats.bootstrap((B,), mean, method='BCa', n_resamples=400000)` at the confidence
-/// 1 - 2 norm.sf(sqrt(9/8) t.ppf(0.975, 8)) = 0.98555, to which 95 % of nine values is widened.
+/// `scipy.stats.bootstrap((B,), mean, method='BCa', n_resamples=400000)` at the confidence 1 - 2
+/// norm.sf(sqrt(9/8) t.ppf(0.975, 8)) = 0.98555, to which 95 % of nine values is widened.
 #[test]
 fn bootstrap_of_a_mean() {
     let average = |values: &[f64]| mean(values).unwrap();

@@ -1,6 +1,6 @@
-//! What the server's counters during a run say of its settings. No rule claims more than they show:
-//! each names the counters, what they did in the measurement, and the setting that bounds what they
-//! count, by the words of the server's own documentation.
+//! Advice on the server's settings from its counters during a run. Each rule names the counters,
+//! their values in the measurement, and the setting that limits them according to the server's
+//! documentation. No rule claims more than its counters show.
 
 mod mysql;
 mod postgres;
@@ -13,36 +13,36 @@ use crate::context::Context;
 use crate::text;
 use crate::view::View;
 
-/// What counters say of a setting.
+/// Advice on one setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// The setting by the server's name for it.
+    /// The server's name of the setting.
     pub setting: &'static str,
-    /// What it was at the run's start, as the server says it; `None` where it was not read.
+    /// Its value at the start of the run, as the server shows it; `None` if unknown.
     pub value: Option<String>,
-    /// What the counters did; a sentence.
+    /// The counters' values; a sentence.
     pub evidence: String,
-    /// What the setting is there for; a sentence.
+    /// The purpose of the setting; a sentence.
     pub about: &'static str,
-    /// The counters by the server's names for them.
+    /// The server's names of the counters.
     pub counters: &'static [&'static str],
 }
 
-/// What the counters of a run say of its server's settings.
+/// The advice on a run's server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counsel {
-    /// Settings to look at.
+    /// Settings to review.
     pub settings: Vec<Advice>,
-    /// What was looked at and needs none, as the counters' names.
+    /// Names of counters that were checked and need no change.
     pub quiet: Vec<&'static str>,
-    /// What the disks were asked for; sentences.
+    /// The requests to the disks; sentences.
     pub disks: Vec<String>,
-    /// Which statements the server's digests tell of that used no index, or tables on disk;
+    /// Statements in the server's digests that used no index, or temporary tables on disk;
     /// sentences.
     pub statements: Vec<String>,
 }
 
-/// Sets the counters against the settings; `None` where the database's counters were not observed.
+/// Compares the counters with the settings; `None` if the database's counters were not observed.
 pub fn advice(run: &RunRecord) -> Option<Counsel> {
     let context = Context::default();
     let view = View::new(run, &context);
@@ -79,7 +79,6 @@ pub fn advice(run: &RunRecord) -> Option<Counsel> {
     Some(counsel)
 }
 
-/// A rule of the counters.
 struct Rule {
     setting: &'static str,
     counters: &'static [&'static str],
@@ -87,21 +86,19 @@ struct Rule {
     about: &'static str,
 }
 
-/// The run's counters and settings by the server's names.
 struct Look<'a> {
     run: &'a RunRecord,
     view: &'a View<'a>,
 }
 
-/// A rate below which something happened by chance or by the run's own beginning, per second.
+/// Below this rate per second, events may be due to chance or to the run's own beginning.
 const OFTEN_PER_S: f64 = 0.5;
-/// A share of cases from which a cache or a buffer is too small for what is done, 0 to 1.
+/// The share of cases from which a cache or buffer is too small, 0 to 1.
 const SHARE: f64 = 0.01;
-/// How full a bounded room may be at its fullest, 0 to 1.
+/// The largest fill level of a limited buffer that needs no advice, 0 to 1.
 const FULL: f64 = 0.8;
 
 impl Look<'_> {
-    /// The mean rate or state of a counter.
     fn mean(&self, name: &str) -> Option<f64> {
         self.view.mean(name)
     }
@@ -127,12 +124,12 @@ impl Look<'_> {
         self.setting(name)?.parse().ok()
     }
 
-    /// How often something happened that should not, if that was often.
+    /// The rate of something undesirable, if it is high.
     fn often(&self, name: &str) -> Option<f64> {
         self.mean(name).filter(|per_s| *per_s >= OFTEN_PER_S)
     }
 
-    /// Of `part` and `rest` together, the share of `part`, where it is more than a few.
+    /// The share of `part` in the sum of `part` and `rest`, if it is more than a few percent.
     fn share(&self, part: &str, rest: &[&str]) -> Option<(f64, f64)> {
         let part = self.often(part)?;
         let all = part + self.view.mean_sum(rest)?;
@@ -141,7 +138,6 @@ impl Look<'_> {
     }
 }
 
-/// The series that a counter of the server is recorded as.
 fn series(counter: &str) -> String {
     match counter.split_once('.') {
         Some(_) => format!("db.{counter}"),
@@ -151,7 +147,7 @@ fn series(counter: &str) -> String {
 
 /// Statements that read many rows without an index, or had temporary tables on disk.
 fn digests(run: &RunRecord) -> Vec<String> {
-    /// A scan of fewer rows costs nothing.
+    /// Scans of fewer rows are cheap.
     const ROWS_MIN: f64 = 100.0;
     const LISTED_MAX: usize = 5;
     let told = run.summary.as_ref();
@@ -185,7 +181,6 @@ fn digests(run: &RunRecord) -> Vec<String> {
     digests.iter().filter_map(tell).take(LISTED_MAX).collect()
 }
 
-/// How large the requests to each disk were that was used.
 fn disks(view: &View) -> Vec<String> {
     let size = |device: &str, bytes: &str, requests: &str| {
         let mean = |what: &str| view.mean(&format!("host.disk[{device}].{what}"));

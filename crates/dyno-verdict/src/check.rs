@@ -1,4 +1,4 @@
-//! What a check is, and what making one yields.
+//! The definition and the result of a check.
 
 use dyno_core::finding::{Cause, Durability, Finding, Number, Outcome, Stall};
 
@@ -9,9 +9,9 @@ use crate::view::View;
 pub struct Check {
     /// Its number in `docs/validity.md`.
     pub number: u8,
-    /// Its name, by which it is waived.
+    /// Its name, used to waive it.
     pub name: &'static str,
-    /// What it looks at.
+    /// Its subject.
     pub title: &'static str,
     /// Its rule, in whole sentences. `{0}`, `{1}` … stand for the values of the thresholds.
     pub rule: &'static str,
@@ -22,17 +22,16 @@ pub struct Check {
 
 /// A number that a rule compares with.
 pub struct Threshold {
-    /// What it bounds.
+    /// The quantity that it limits.
     pub name: &'static str,
     /// Its value.
     pub value: f64,
     /// The value's unit.
     pub unit: &'static str,
-    /// Why it is as it is, or where it comes from.
+    /// Its justification or source.
     pub why: &'static str,
 }
 
-/// What came of a check, before it is put into words for everybody.
 pub(crate) struct Made {
     pub(crate) outcome: Outcome,
     pub(crate) evidence: String,
@@ -44,7 +43,7 @@ pub(crate) struct Made {
 }
 
 impl Check {
-    /// The rule with the thresholds in it.
+    /// The rule with the values of the thresholds.
     pub fn rule_text(&self) -> String {
         let mut rule = self.rule.to_owned();
         for (index, threshold) in self.thresholds.iter().enumerate() {
@@ -99,7 +98,7 @@ impl Made {
         Self::new(Outcome::Refuse, evidence.into(), advice)
     }
 
-    /// Of this outcome; the advice is dropped where the check passed.
+    /// With this outcome; the advice is dropped if the check passed.
     pub(crate) fn of(outcome: Outcome, evidence: impl Into<String>, advice: &str) -> Self {
         let advice = if outcome == Outcome::Pass { "" } else { advice };
         Self::new(outcome, evidence.into(), advice)
@@ -127,19 +126,16 @@ impl Made {
         self
     }
 
-    /// Adds the durability class that it found.
     pub(crate) fn classified(mut self, durability: Durability) -> Self {
         self.durability = Some(Box::new(durability));
         self
     }
 
-    /// Adds the stalls that it found.
     pub(crate) fn stalled(mut self, stalls: Vec<Stall>) -> Self {
         self.stalls = Some(stalls);
         self
     }
 
-    /// With a number behind the evidence.
     pub(crate) fn with(mut self, name: &str, value: f64, unit: &str) -> Self {
         self.numbers.push(Number {
             name: name.to_owned(),
@@ -149,7 +145,6 @@ impl Made {
         self
     }
 
-    /// With a number where there is one.
     pub(crate) fn with_some(self, name: &str, value: Option<f64>, unit: &str) -> Self {
         match value {
             Some(value) => self.with(name, value, unit),
@@ -158,13 +153,13 @@ impl Made {
     }
 }
 
-/// What to try against those causes that the evidence holds.
+/// The advice on those causes that apply.
 pub(crate) fn advice(causes: &[(bool, &str)]) -> String {
     let there = causes.iter().filter(|(holds, _)| *holds);
     there.map(|(_, what)| *what).collect::<Vec<_>>().join(" ")
 }
 
-/// Doubt from one bound on, refusal from a higher one.
+/// Doubt from one threshold on, refusal from a higher one.
 pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outcome {
     if value >= refuse.value {
         Outcome::Refuse
@@ -175,7 +170,6 @@ pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outco
     }
 }
 
-/// Doubt from a bound on.
 pub(crate) fn doubted(value: f64, doubt: &Threshold) -> Outcome {
     if value >= doubt.value {
         Outcome::Doubt

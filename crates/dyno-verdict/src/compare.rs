@@ -1,4 +1,4 @@
-//! Two sides of runs compared: what changed, by how much, how surely, and what else differed.
+//! Comparison of two sides of runs: changes, confidence intervals, and other differences.
 
 mod differences;
 mod estimate;
@@ -26,23 +26,23 @@ pub use refusal::CompareError;
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompareOptions {
-    /// The confidence of intervals, and what is missing to 1 of the significance; in (0, 1).
+    /// The confidence of intervals, in (0, 1); the significance level is 1 minus this.
     pub confidence: f64,
-    /// What differs on purpose, by the names of [`Difference::what`] or their last words, e.g.
+    /// Intended differences, by the names of [`Difference::what`] or their last words, e.g.
     /// `sessions`, `setting innodb_flush_log_at_trx_commit`, `server.version`.
     pub intended: Vec<String>,
-    /// Compare different workloads all the same.
+    /// Compare different workloads anyway.
     pub other_workload: bool,
-    /// What two runs of the same differ by on this host, where that was measured.
+    /// The run-to-run variation on this host, if measured.
     pub run_to_run: Option<RunToRun>,
 }
 
-/// How much runs of the same differ (an A/A comparison).
+/// The variation between equal runs (an A/A comparison).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunToRun {
     /// Standard deviation of the rate from run to run over its mean, 0 to 1.
     pub deviation: f64,
-    /// From so many runs.
+    /// The number of runs.
     pub runs: u32,
     /// When it was measured, seconds since the Unix epoch.
     pub when_unix_s: f64,
@@ -59,30 +59,30 @@ impl Default for CompareOptions {
     }
 }
 
-/// Two sides compared.
+/// The comparison of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is compared with.
+    /// The baseline.
     pub base: Side,
-    /// What is compared.
+    /// The side to compare with it.
     pub new: Side,
-    /// Metric by metric.
+    /// The metrics.
     pub metrics: Vec<Metric>,
-    /// What the intervals and tests rest on.
+    /// The basis of the intervals and tests.
     pub basis: Basis,
-    /// In what the sides differ beside the figures.
+    /// Differences between the sides other than the figures.
     pub differences: Vec<Difference>,
-    /// Whether the definitions of the tables are among what was compared.
+    /// Whether the comparison includes the definitions of the tables.
     pub tables_read: bool,
-    /// The runs whose log does not name the workload, so that it may be another one.
+    /// Runs with a log that does not name the workload, which may therefore differ.
     pub unknown_workloads: Vec<String>,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
 }
 
 impl Comparison {
-    /// The metric that answers the comparison: the throughput, or for an open loop, whose rate was
-    /// requested, the response time.
+    /// The main metric of the comparison: the throughput, or the response time for an open loop,
+    /// which has a requested rate.
     pub fn subject(&self) -> Option<&Metric> {
         let called = |name: &str| self.metrics.iter().find(|metric| metric.name == name);
         let open = ["p99", "p95", "p50", "mean"];
@@ -99,8 +99,8 @@ impl Comparison {
         metrics.any(|metric| metric.name == "response time, mean")
     }
 
-    /// For an open loop, further metrics that show how it kept up: late events and the backlog, if
-    /// any.
+    /// For an open loop, further metrics that show whether it kept up: late events and the backlog,
+    /// if any.
     pub fn kept_up(&self) -> Vec<&Metric> {
         let names = [metrics::LATE, metrics::BACKLOG];
         let some = |value: Option<f64>| value.is_some_and(|value| value > 0.0);
@@ -112,64 +112,65 @@ impl Comparison {
     }
 }
 
-/// What intervals and tests rest on.
+/// The basis of intervals and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// On how much runs of one side differ from each other: three or more a side.
+    /// The variation between the runs of a side: at least three a side.
     BetweenRuns,
-    /// On how much the seconds within the runs differ: what differs from run to run is not in it.
+    /// The variation between the seconds within runs, which excludes the run-to-run variation.
     WithinRuns,
 }
 
-/// One side: its runs, and mean, median and stalls side by side, for each hides something.
+/// One side: its runs, and mean, median and stalls next to each other, because each hides
+/// something.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// Its runs.
     pub runs: Vec<RunLabel>,
     /// Mean events per second over all its seconds.
     pub mean_per_s: Option<f64>,
-    /// The median second's events.
+    /// The events of the median second.
     pub median_per_s: Option<f64>,
-    /// How long its runs stood still; `None` where that cannot be told of each.
+    /// The stalled time of its runs; `None` if unknown for one.
     pub stalled_s: Option<f64>,
-    /// So many stalls.
+    /// The number of stalls.
     pub stalls: Option<u64>,
 }
 
-/// A run that takes part.
+/// A run of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLabel {
     /// Its number.
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// How far it came.
+    /// Its state.
     pub state: RunState,
-    /// Its verdict, where it was judged.
+    /// Its verdict, if any.
     pub verdict: Option<Verdict>,
-    /// Whether hardly a check could be made, so that "valid" is said with a reserve.
+    /// Whether hardly any check applied, so that "valid" needs a qualification.
     pub thin: bool,
-    /// The checks whose doubts and refusals were waived.
+    /// The checks that doubted or refused it and were waived.
     pub waived: Vec<String>,
-    /// The checks that doubt it, but for those that tell how exactly its figures are known.
+    /// The checks that doubt it, except those about the precision of its figures.
     pub doubts: Vec<String>,
-    /// When it began, seconds since the Unix epoch; `None` where an imported log does not tell.
+    /// Its start, seconds since the Unix epoch; `None` if an imported log does not show it.
     pub started_unix_s: Option<f64>,
 }
 
-/// The kind of a metric, which decides how to read it.
+/// The kind of a metric, which determines its interpretation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetricKind {
     /// A mean, a rate, a share or a percentile of a distribution.
     #[default]
     Usual,
-    /// A percentile that only averaging would give for several runs.
+    /// A percentile that could only be averaged over several runs.
     Unmerged,
     /// The largest value: one event.
     Maximum,
-    /// The median second, shown next to the mean that is tested.
+    /// The median second, shown next to the mean, which is tested.
     MedianSecond,
-    /// Each run has it once: the share of late events, the backlog.
+    /// A single value per run: the share of late events, the backlog.
     OncePerRun,
 }
 
@@ -178,39 +179,38 @@ pub enum MetricKind {
 pub struct Metric {
     /// E.g. `events`, `latency p95`.
     pub name: String,
-    /// How to read it.
+    /// Its interpretation.
     pub kind: MetricKind,
-    /// Of the values, e.g. `per second`, `ms`.
+    /// The unit of the values, e.g. `per second`, `ms`.
     pub unit: String,
-    /// Which direction is good.
+    /// Which direction is better.
     pub better: Better,
     /// The base's value, over all its runs.
     pub base: Option<f64>,
-    /// The new side's.
+    /// The new side's value.
     pub new: Option<f64>,
-    /// new / base; `None` where one is missing or the base is 0.
+    /// new / base; `None` if one is missing or the base is 0.
     pub ratio: Option<f64>,
     /// Lower bound of the ratio at [`CompareOptions::confidence`].
     pub low: Option<f64>,
-    /// Upper bound of the ratio; `None` beside a lower bound: it has none.
+    /// Upper bound of the ratio; `None` with a lower bound means unbounded.
     pub high: Option<f64>,
-    /// 1 − new/base of a rate: the share of throughput that was lost. A ratio base/new of 1.30 is
-    /// a penalty of 0.23.
+    /// 1 − new/base of a rate: the lost share of the throughput. A ratio base/new of 1.30 is a
+    /// penalty of 0.23.
     pub penalty: Option<f64>,
-    /// The chance of such a difference if there were none.
+    /// The p-value of the difference.
     pub p: Option<f64>,
-    /// The same, corrected for the number of metrics (Holm).
+    /// The p-value, corrected for the number of metrics (Holm).
     pub p_corrected: Option<f64>,
-    /// Whether the corrected chance is below the significance, and the difference above what runs
-    /// of the same differ by, where that is known.
+    /// Whether the corrected p-value is below the significance level, and the difference above the
+    /// run-to-run variation, if known.
     pub significant: bool,
-    /// Why something is missing, or how the value is to be read; empty where there is nothing to
-    /// say.
+    /// Why something is missing, or how to read the value; may be empty.
     pub remark: String,
 }
 
 impl Metric {
-    /// Whether a limit or a table asks for it by this name: of an open loop a latency is the
+    /// Whether a limit or a table may use this name for it: for an open loop, a latency is the
     /// response time.
     pub fn is_called(&self, name: &str) -> bool {
         const OPEN: (&str, &str) = ("response time, ", "latency, ");
@@ -223,23 +223,23 @@ impl Metric {
     }
 }
 
-/// Something that is not the same on both sides.
+/// A difference between the sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
+    /// Its name, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
     pub what: String,
-    /// The base's.
+    /// The base's value.
     pub base: String,
-    /// The new side's.
+    /// The new side's value.
     pub new: String,
-    /// Whether it differs on purpose.
+    /// Whether the difference is intended.
     pub intended: bool,
 }
 
-/// Compares the runs of two sides. All runs of a side count as repetitions of the same.
+/// Compares the runs of two sides. All runs of a side count as repetitions.
 ///
 /// # Errors
-/// [`CompareError`] where the figures do not mean the same: no runs, runs without events, other
+/// [`CompareError`] if the figures are not comparable: no runs, runs without events, different
 /// profiles, workloads, operations or kinds of loop.
 pub fn compare(
     base: &[&RunRecord],
@@ -250,15 +250,14 @@ pub fn compare(
     compared(&views(base, &context), &views(new, &context), options)
 }
 
-/// What describes runs of one side beside their figures – server, load, options, facts, settings –
-/// by name, with every value that one of them has. Factors are in the runs' heads.
+/// The description of the runs of one side – server, load, options, facts, settings – by name, with
+/// all values that occur. Factors are in the runs' heads.
 pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
     let context = Context::default();
     differences::side(&views(runs, &context))
 }
 
-/// What two runs differ in that nobody varied, by name; how long they were, and what was observed,
-/// among it.
+/// The names of unintended differences between two runs, including their length and observation.
 pub(crate) fn unlike(one: &RunRecord, other: &RunRecord) -> Vec<String> {
     let context = Context::default();
     let (one, other) = (views(&[one], &context), views(&[other], &context));
@@ -341,7 +340,7 @@ fn side(views: &[View]) -> Side {
     }
 }
 
-/// Whether it tells how exactly a run's figures are known: that is in the comparison's intervals.
+/// Whether it is about the precision of a run's figures, which the comparison's intervals include.
 fn is_width(check: &str) -> bool {
     matches!(check, "length" | "samples")
 }

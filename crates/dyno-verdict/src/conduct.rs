@@ -1,4 +1,4 @@
-//! Checks 51 to 54: how the run itself was conducted.
+//! Checks 51 to 54: how the run was conducted.
 
 mod gaps;
 #[cfg(test)]
@@ -72,10 +72,10 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The fact with the CPU time, in cores, of those that took the figures while the run went on.
+/// The fact with the CPU time, in cores, of the live metrics exports.
 pub const EXPORT_CORES: &str = "observer.export.cores";
 
-/// The fact with the CPU time, in cores, of the program that sampled where it goes.
+/// The fact with the CPU time, in cores, of the sampling CPU profiler.
 pub const PROFILE_CORES: &str = "observer.profile.cores";
 
 const COST: Threshold = Threshold {
@@ -109,9 +109,9 @@ const LENGTH: Threshold = Threshold {
     why: "in less, one sample exceeds that share",
 };
 
-/// Events that begin within this time of one another are the beginning and the end of one gap.
+/// Events within this time of one another are the beginning and the end of one gap.
 const SAME_S: f64 = 1e-3;
-/// What a quotient of times may lose to rounding, in samples.
+/// Rounding error of a quotient of times, in samples.
 const ROUNDING: f64 = 1e-6;
 
 fn agents(view: &View) -> Made {
@@ -188,7 +188,7 @@ fn cost(view: &View) -> Made {
     .with("CPU of the observers", percent, "percent of a core")
 }
 
-/// Series of which one at least is sampled every period, whatever the target is.
+/// At least one of these series is sampled every period, whatever the target.
 const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
 
 fn observers(view: &View) -> Made {
@@ -245,8 +245,8 @@ fn observers(view: &View) -> Made {
     .with_some("missing samples", missing.map(|m| m.percent), "percent")
 }
 
-/// What observers failed at, with when: a gap with its start and its length, once, although its
-/// beginning and its end are told by an event each.
+/// The failures of observers with their times. The beginning and the end of a gap are two events,
+/// reported once with its start and length.
 fn failures(view: &View) -> Vec<String> {
     let events = view.events(EventKind::Observer);
     let spans = events
@@ -304,14 +304,14 @@ fn record(view: &View) -> Made {
     }
 }
 
-/// The finding where the intervals do not add up to what the summary says.
+/// The finding that the intervals do not add up to the summary.
 fn sums_differ(view: &View) -> Option<Made> {
     let summary = view.summary().filter(|_| !view.imported())?;
     let intervals = &view.run.intervals;
     if intervals.is_empty() {
         return None;
     }
-    // Of a part, what came before it is kept beside it.
+    // A part of a run also keeps the time before it.
     let within = |interval: &&IntervalSummary| interval.at_s - interval.length_s >= -ROOM_S;
     let events = intervals
         .iter()
@@ -338,8 +338,8 @@ fn sums_differ(view: &View) -> Option<Made> {
     Some(made.with("events in all", summary.totals.events as f64, "count"))
 }
 
-/// The finding where the intervals have more of something than the whole run: statements of the
-/// grace are in the totals alone, so that these may well be larger.
+/// The finding that the intervals have more than the whole run. Statements in the grace period are
+/// in the totals only, so the totals may be larger.
 fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
     let mut sums = Counters::default();
     for interval in &view.run.intervals {
@@ -386,7 +386,7 @@ fn secrets(view: &View) -> Made {
     made.with("places", found.len() as f64, "count")
 }
 
-/// Where a URL with a password stands; never the password.
+/// The places of a URL with a password; never the password.
 fn exposed(run: &RunRecord) -> Vec<String> {
     let mut texts: Vec<(String, &str)> = Vec::new();
     texts.extend(
@@ -413,7 +413,7 @@ fn exposed(run: &RunRecord) -> Vec<String> {
     found
 }
 
-/// Whether a text holds `scheme://user:password@`, with a password that is not hidden by stars.
+/// Whether a text contains `scheme://user:password@` with a password that is not masked by stars.
 fn holds_password(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
         let authority = rest

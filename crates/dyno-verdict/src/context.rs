@@ -1,51 +1,51 @@
-//! What a record does not hold and a judge may want to know.
+//! Facts that a record lacks and a check may need.
 
 pub use dyno_core::plan::{Claim, RequestedSetting};
 
-/// What is known about a run beside its record. Everything may be left out; checks that need it
-/// then say that they could not be made.
+/// Additional facts about a run. All are optional; checks that need a missing one report that they
+/// did not run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
-    /// How fast the generator drives this script on this host with no server behind it.
+    /// The load generator's own ceiling for this script on this host, without a server.
     pub calibration: Option<Calibration>,
-    /// What the user says of the caches.
+    /// The user's claim about the caches.
     pub claim: Option<Claim>,
-    /// What the workload's tables should hold and do, after loading.
+    /// The expected row counts of the workload's tables, after loading.
     pub row_counts: Vec<RowCount>,
-    /// Settings that the user wants the server to have.
+    /// Settings that the user requested of the server.
     pub requested_settings: Vec<RequestedSetting>,
-    /// What a search for the target's password in the run's texts found; `None` where none was
-    /// made.
+    /// The result of searching the run's texts for the target's password; `None` if there was
+    /// no search.
     pub secret_scan: Option<SecretScan>,
-    /// What became of the record while it was written down; `None` where it was written nowhere.
+    /// Whether the record was saved; `None` if it was not to be saved.
     pub keeping: Option<Keeping>,
 }
 
-/// What became of a record while it was written into a results file.
+/// Whether a record was saved in a results file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// All of it was written.
+    /// Completely.
     Whole,
-    /// A part of it was not: which and why, as the beginning of a sentence.
+    /// In part: the missing part and the reason, as the beginning of a sentence.
     Lost(String),
 }
 
-/// The same script on the same host against a target that answers at once.
+/// The same script on the same host against a null server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The most that so many workers can offer with a core each, events per second.
+    /// The most that this many workers can offer with a core each, events per second.
     pub ceiling_per_s: f64,
-    /// What one event cost the workers then, CPU microseconds.
+    /// CPU time of the workers per event, microseconds.
     pub cpu_us_per_event: f64,
-    /// The 99.9th percentile of the service time then, milliseconds: all client and kernel.
+    /// The 99.9th percentile of the service time, milliseconds, spent in the client and the kernel.
     pub p999_ms: f64,
-    /// The longest time that a worker was kept from its sockets then, milliseconds.
+    /// The longest time that a worker was away from its sockets, milliseconds.
     pub stall_ms_max: f64,
-    /// With so many sessions.
+    /// Number of sessions.
     pub sessions: u32,
-    /// With so many workers.
+    /// Number of workers.
     pub workers: u32,
-    /// When, seconds since the Unix epoch.
+    /// Its time, seconds since the Unix epoch.
     pub when_unix_s: f64,
 }
 
@@ -54,21 +54,21 @@ pub struct Calibration {
 pub struct RowCount {
     /// The table.
     pub table: String,
-    /// Rows that it should hold.
+    /// Expected rows.
     pub expected: u64,
-    /// Rows that it holds; `None` where it could not be read.
+    /// Rows in the table; `None` if it could not be read.
     pub found: Option<u64>,
-    /// It was not counted, but told by the ids of some.
+    /// Not counted, but checked by the ids of some rows.
     pub probed: bool,
 }
 
-/// What a search for the target's password found.
+/// The result of searching for the target's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretScan {
-    /// Where it looked, e.g. `arguments`, `facts`, `settings`.
+    /// The places searched, e.g. `arguments`, `facts`, `settings`.
     pub places: Vec<String>,
-    /// In which of them it was found. Never the secret itself.
+    /// The places where it was found. Never the secret itself.
     pub found: Vec<String>,
-    /// Where it came up and was hidden before anything was kept.
+    /// The places where it was masked before anything was saved.
     pub hidden: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What one event cost, over the measurement alone.
+//! The cost of an event within the measurement.
 
 #[cfg(test)]
 mod tests;
@@ -12,17 +12,17 @@ use crate::text;
 use crate::view::View;
 use written::Own;
 
-/// Bytes in a `kb`, as in vmstat's and iostat's columns.
+/// Bytes in a `kb`, as in the columns of vmstat and iostat.
 const KB: f64 = 1024.0;
 const US_PER_S: f64 = 1e6;
-/// The server may have so many times the disks' bytes in the cache to be written.
+/// The largest ratio of the server's cached writes to the disks' bytes.
 const WRITTEN_MAX: f64 = 2.0;
 
-/// What one event cost: CPU, context switches, storage and network traffic, and what the server
-/// counts itself. A cost that was not observed is there, without a value and with the reason.
+/// The cost of an event: CPU, context switches, storage and network traffic, and the server's own
+/// counters. A cost that was not observed has no value, but a reason.
 ///
-/// A KB is 1,024 bytes. The figures of the host and of its disks hold whatever else ran there: they
-/// are left out where other processes took a part of it that matters.
+/// A KB is 1,024 bytes. The figures of the host and of its disks include other processes: they are
+/// left out if these used a significant part.
 pub fn costs(run: &RunRecord) -> Vec<Cost> {
     let context = Context::default();
     let view = View::new(run, &context);
@@ -73,7 +73,7 @@ pub fn cost_names() -> impl Iterator<Item = &'static str> {
     OBSERVED.iter().copied().chain(counted)
 }
 
-/// The costs that are not counted by the server.
+/// The costs that the server does not count.
 const OBSERVED: [&str; 13] = [
     "server CPU",
     "client CPU",
@@ -90,11 +90,10 @@ const OBSERVED: [&str; 13] = [
     "sent to the server",
 ];
 
-/// Why nothing is divided by the events of a run that lost an agent: the server did more of them.
+/// Why costs per event are missing for a run that lost an agent: the server processed more events.
 const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
 
-/// A cost that the server counts: its name and the series. The table of counters defines what one
-/// count is.
+/// A cost that the server counts: its name and the series. The table of counters defines the unit.
 type Row = (&'static str, &'static str);
 
 const MYSQL: &[Row] = &[
@@ -120,17 +119,17 @@ const POSTGRES: &[Row] = &[
     ("temporary files", "db.database.temp_bytes"),
 ];
 
-/// From this share of the CPU time that was used on, in percent, others' part in a cost of the host
-/// is no rounding.
+/// From this share of the CPU time used, in percent, the part of other processes in a host's cost
+/// is significant.
 const OTHERS_MATTER: f64 = 10.0;
 
-/// Sessions of PostgreSQL tell their counts at most once in so many seconds.
+/// PostgreSQL sessions report their counts at most once in this many seconds.
 const TOLD_EVERY_S: f64 = 1.0;
-/// From this share of the measurement on, what is not told yet when it begins matters.
+/// A delay of the counts above this share of the measurement is significant.
 const UNTOLD_MATTERS: f64 = 0.02;
 
-/// Why PostgreSQL's own counts lack a part of the run: without a warm-up, none of its sessions'
-/// first second is told in the first second of the measurement.
+/// Why PostgreSQL's own counts miss a part of the run: without a warm-up, no session reports its
+/// first second within the first second of the measurement.
 fn counts_come_late(view: &View) -> Option<String> {
     let warmup_s = view.run.head.drive.as_ref()?.warmup.as_secs_f64();
     let measured_s = view.summary()?.measured_s;
@@ -162,7 +161,7 @@ struct Meter<'a> {
     events_per_s: Option<f64>,
     /// Why costs of the host and of its disks are left out.
     shared_host: Option<String>,
-    /// How many nodes share the work; only one is observed.
+    /// The number of nodes that share the work; only one is observed.
     nodes: Option<usize>,
 }
 
@@ -220,7 +219,8 @@ impl Meter<'_> {
     fn network(&self) -> Vec<Cost> {
         let counters = self.view.totals();
         let direction = |name: &str, bytes: u64| {
-            // A log of another tool tells nothing of bytes, and an embedded database moves none.
+            // A log of another tool shows no bytes, and an embedded database has no
+            // network traffic.
             let known = !self.view.imported() && !self.view.embedded();
             let value =
                 (known && counters.events > 0).then(|| bytes as f64 / counters.events as f64);
@@ -246,7 +246,7 @@ impl Meter<'_> {
         ]
     }
 
-    /// The workers alone, as the client counted them; else its process.
+    /// The workers only, as counted by the client; otherwise its process.
     fn client_cpu(&self) -> Cost {
         let own = self
             .view
@@ -299,8 +299,8 @@ impl Meter<'_> {
 
     /// The kernel counts a page when it is changed, and for a file with large folios the whole
     /// folio. So bytes that the disks did not get may never have been written. After a restore the
-    /// disks also get the data that it left in the page cache, and only the server's own counts are
-    /// right.
+    /// disks also write its remaining data from the page cache, and only the server's own counts
+    /// are right.
     fn written(&self) -> Cost {
         let cost = self.summed(
             "written by the server",
@@ -356,7 +356,7 @@ impl Meter<'_> {
         let others = self.view.is_shared() && !source.starts_with("client.");
         let with_others = self.shared_host.as_ref();
         let with_others = with_others.filter(|_| source.starts_with("host."));
-        // The observers look only at the first endpoint, but the divisor is the work of all.
+        // Observers cover only the first endpoint, but the divisor is the work of all.
         let of_one = ["server.", "db."]
             .iter()
             .any(|scope| source.starts_with(scope));
@@ -364,7 +364,7 @@ impl Meter<'_> {
         let per_s = per_s.filter(|per_s| {
             per_s.is_finite() && !others && with_others.is_none() && nodes.is_none()
         });
-        // An observer that missed a part of the run missed it of the cost.
+        // A cost lacks the part of the run that its observer missed.
         let first = source.split(" + ").next().unwrap_or(source);
         let little = self.view.covers_little(first).map(|covered| {
             format!(

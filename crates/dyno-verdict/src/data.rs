@@ -1,4 +1,4 @@
-//! Checks 16 to 22: the data and the caches before it.
+//! Checks 16 to 22: the data and the caches in front of it.
 
 mod cache;
 mod growth;
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The series that hold the size of the data, the most exact first.
+/// The series with the size of the data, the most exact first.
 pub(super) const SIZES: [&str; 4] = [
     "db.database.size",
     "data.data",
@@ -45,7 +45,7 @@ pub(super) const SIZES: [&str; 4] = [
     "data.total",
 ];
 
-/// What the size of the data is of.
+/// The object that the size of the data refers to.
 pub(super) fn whose_size(view: &View) -> &'static str {
     match SIZES.iter().find(|name| view.mean(name).is_some()) {
         Some(&"db.database.size") => "the database",
@@ -54,7 +54,7 @@ pub(super) fn whose_size(view: &View) -> &'static str {
     }
 }
 
-/// The tables that hold fewer rows than they should, in words.
+/// The tables with fewer rows than expected, as text.
 pub fn too_few(counts: &[RowCount]) -> Vec<String> {
     let differs = |count: &RowCount| {
         let found = count.found.filter(|found| *found < count.expected)?;

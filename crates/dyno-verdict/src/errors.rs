@@ -81,7 +81,7 @@ fn errors(view: &View) -> Made {
     if attempts == 0 {
         return Made::not_checked("Nothing was attempted.");
     }
-    // An event may meet several errors.
+    // An event may have several errors.
     let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
     let all = totals.events.saturating_add(not_done).max(1);
     let missing = not_done as f64 / all as f64 * 100.0;
@@ -147,7 +147,7 @@ fn left(not_done: u64, missing: f64) -> String {
     }
 }
 
-/// Events of all roles whose work was not done: those of the background are not in the totals.
+/// Events of all roles that did not do their work; background roles are not in the totals.
 fn not_done(view: &View) -> u64 {
     let roles = view.summary().map_or(&[][..], |summary| &summary.roles);
     let sum = roles.iter().map(|role| role.not_done).sum();
@@ -164,7 +164,6 @@ fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
 
 const LOOK: &str = "Look at the errors' own words in the summary, and remove their cause.";
 
-/// By the most frequent kind.
 fn errors_advice(codes: &ErrorsByCode) -> &'static str {
     match errors::by_kind(codes).first().map(|most| most.kind) {
         Some(ErrorKind::Conflict) => {
@@ -190,14 +189,12 @@ fn errors_advice(codes: &ErrorsByCode) -> &'static str {
     }
 }
 
-/// Whether all errors are connections that ended.
 pub(crate) fn are_lost_connections(view: &View) -> bool {
     let codes = view.summary().map(|summary| &summary.errors);
     let kinds = codes.map_or_else(Vec::new, errors::by_kind);
     matches!(kinds.as_slice(), [only] if only.kind == ErrorKind::Lost)
 }
 
-/// What kinds of errors there were, the most frequent first.
 fn kinds(codes: &ErrorsByCode) -> Vec<String> {
     let told = |sum: &KindCount<'_>| {
         let (count, noun) = (text::count(sum.count), sum.kind.noun(sum.count));

@@ -1,4 +1,4 @@
-//! Checks 1 to 10: whether the load generator itself bent the figures.
+//! Checks 1 to 10: whether the load generator distorted the figures.
 
 mod fairness;
 pub(crate) mod open_loop;
@@ -23,8 +23,8 @@ use crate::check::{Check, Made, Threshold, doubted, graded};
 use crate::text;
 use crate::view::View;
 
-/// The name of the number in the finding `generator-ceiling` that holds the ceiling, in events per
-/// second.
+/// The name of the number with the ceiling in the finding `generator-ceiling`, in events
+/// per second.
 pub const CEILING: &str = "ceiling";
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -156,9 +156,9 @@ fn ceiling(view: &View) -> Made {
     )
 }
 
-/// What its workers can offer by the CPU time that they used in the run, where that is more than
-/// the calibration found: of a few sessions it finds the time that waking up takes, not that of the
-/// work, and a busy host makes everything dearer.
+/// The capacity of the workers by their CPU time in the run, if that is above the calibration's.
+/// With few sessions a calibration measures wake-ups instead of work, and a busy host makes
+/// everything slower.
 fn own_ceiling(view: &View, calibrated: f64) -> Option<f64> {
     let busy = &view.summary()?.client.as_ref()?.worker_busy;
     let mean = dyno_stats::mean(busy).filter(|busy| *busy > 0.0)?;
@@ -166,11 +166,11 @@ fn own_ceiling(view: &View, calibrated: f64) -> Option<f64> {
     (own > calibrated).then_some(own)
 }
 
-/// Clock sources that cost a trip to a device, or that tick coarsely (Linux kernel documentation,
-/// "Clock sources, Clock events, sched_clock() and delay timers").
+/// Clock sources that access a device, or that tick coarsely (Linux kernel documentation, "Clock
+/// sources, Clock events, sched_clock() and delay timers").
 const SLOW_CLOCKS: [&str; 4] = ["acpi_pm", "hpet", "jiffies", "pit"];
 
-/// No clock of the kernel's is finer, in nanoseconds.
+/// The finest resolution of a kernel clock, in nanoseconds.
 const FINE_NS: f64 = 1.0;
 
 fn clock(view: &View) -> Made {
@@ -245,13 +245,12 @@ fn same_host(view: &View) -> Made {
     }
 }
 
-/// CPU time of the generator on this host, in cores: of all its processes, where there are several.
+/// CPU time of the generator on this host, in cores: of all its processes, if there are several.
 fn generator_cores(view: &View) -> Option<f64> {
     let own = view.mean_sum(&["client.cpu.user", "client.cpu.system"])?;
     agents_here(view).try_fold(own, |sum, agent| Some(sum + agent.cpu_cores?))
 }
 
-/// The load generators that work on the coordinator's host.
 fn agents_here<'a>(view: &View<'a>) -> impl Iterator<Item = &'a AgentSummary> + use<'a> {
     let host = view.run.fact("host.name").map(str::trim);
     let all = view.agents().iter();

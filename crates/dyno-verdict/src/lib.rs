@@ -69,13 +69,13 @@ pub use waive::{UnknownCheck, waive};
 
 use view::View;
 
-/// Every check of [`checks`] made on a run, in the order of their numbers. A check that cannot be
-/// made says so and why; none is left out.
+/// Runs every check of [`checks`] on a run, in the order of their numbers. A check that does not
+/// apply gives a finding with the reason.
 pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
     judge_with_parts(run, context).0
 }
 
-/// The same, and the parts of a load that changed over time, each judged.
+/// The same, plus the judged parts of a load that changed over time.
 pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Vec<PartSummary>) {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();

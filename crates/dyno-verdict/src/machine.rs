@@ -1,4 +1,4 @@
-//! Checks 29 to 35: the machine under the server and the generator.
+//! Checks 29 to 35: the machine of the server and the generator.
 
 mod disk;
 mod resources;
@@ -96,7 +96,7 @@ const DROPS: Threshold = Threshold {
     unit: "per second",
     why: "single drops are stray broadcasts",
 };
-/// Also the bound of what may pass as other load for a while, see `time::other_load`.
+/// Also the limit for temporary other load, see `time::other_load`.
 pub(crate) const OTHERS: Threshold = Threshold {
     name: "CPU of other processes",
     value: 15.0,
@@ -165,14 +165,14 @@ fn network(view: &View) -> Made {
         return Made::not_checked("An embedded database has no network.");
     }
     let trip = dyno_stats::median(&view.values("db.round_trip"));
-    // A server in a container has its own network on this host.
+    // A server in a container has a separate network on this host.
     match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
         (None, None) => Made::not_checked(format!("{}.", view.why_not("host.tcp"))),
         (own, there) => network_seen(own.as_ref(), there.as_ref(), trip),
     }
 }
 
-/// Losses on a network, by the counters of one end.
+/// Network losses by the counters of one end.
 struct Traffic {
     /// Retransmitted segments, in percent and per second.
     again: Option<(f64, f64)>,
@@ -290,14 +290,14 @@ fn kernel_log(view: &View) -> Made {
     }
 }
 
-/// The share of the host's CPUs that other processes had, in percent, and in cores.
+/// The share of the host's CPUs used by other processes, in percent, and in cores.
 fn others(view: &View) -> Option<(f64, f64)> {
     let cores = view.mean("host.others.cpu").or_else(|| all_others(view))?;
     let cpus = view.cpus()?;
     Some((cores / cpus * 100.0, cores))
 }
 
-/// All processes but Dyno's own, in cores, where nobody could tell which of them is the server.
+/// All processes except Dyno's own, in cores, if the server's process is unknown.
 fn all_others(view: &View) -> Option<f64> {
     if !view.unplaced() || !view.agents().is_empty() {
         return None;
@@ -307,8 +307,8 @@ fn all_others(view: &View) -> Option<f64> {
     Some((busy - own).max(0.0))
 }
 
-/// What is to be said of a server that may be one of the others, as a part of a sentence; and which
-/// processes may be it that are not counted, as a sentence.
+/// A note that the server may be one of the other processes, as a part of a sentence; and
+/// candidates that are not counted, as a sentence.
 pub(crate) fn server_among_others(view: &View) -> (String, String) {
     if !view.unplaced() {
         return (String::new(), String::new());
@@ -332,7 +332,6 @@ pub(crate) fn server_among_others(view: &View) -> (String, String) {
     }
 }
 
-/// What to try where other processes had much.
 pub(crate) fn against_others(view: &View) -> &'static str {
     match view.unplaced() {
         true => {
@@ -344,13 +343,13 @@ pub(crate) fn against_others(view: &View) -> &'static str {
     }
 }
 
-/// Whether other processes had so much over the whole measurement that it is told.
+/// Whether the CPU use of other processes over the whole measurement is reported.
 pub(crate) fn others_are_many(view: &View) -> bool {
     others(view).is_some_and(|(share, _)| doubted(share, &OTHERS) == Outcome::Doubt)
 }
 
-/// `sh (12) 1.5 cores` for the processes that used most; `None` if unknown. Processes that begin
-/// and end between two samples have no names.
+/// `sh (12) 1.5 cores` for the processes with the most CPU time; `None` if unknown. Processes that
+/// begin and end between two samples have no names.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that came and went between two looks";
     let top = view.run.fact("host.others.top")?.trim();

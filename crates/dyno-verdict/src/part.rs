@@ -1,4 +1,4 @@
-//! A part of a run, judged, and which part would be steady.
+//! Judging a part of a run, and proposing a steady part.
 
 use dyno_analysis::bins::{self, Bin};
 use dyno_core::finding::{Finding, Outcome};
@@ -7,7 +7,7 @@ use dyno_core::record::RunRecord;
 use crate::context::Context;
 use crate::judge;
 
-/// Checks of what no window changes and a record does not hold: they stay as they were made.
+/// Checks that do not depend on the window, and that a record cannot repeat: they are kept.
 const OF_THE_WHOLE: [&str; 6] = [
     "generator-ceiling",
     "consistency",
@@ -17,16 +17,15 @@ const OF_THE_WHOLE: [&str; 6] = [
     "fairness",
 ];
 
-/// A beginning differs where it is off by this share, as the check `warm-up` has it.
+/// A beginning differs from this share on, as in the check `warm-up`.
 const OFF: f64 = 0.1;
-/// With this chance of being none.
+/// The largest p-value of that difference.
 const SURE: f64 = 0.01;
-/// A part that is proposed has so many seconds.
+/// The shortest part to propose, in seconds.
 const SECONDS_MIN: usize = 30;
 
-/// The findings of a part of a run that was cut out of it, and still holds the findings of the
-/// whole: those that need what only the whole run has are kept and say so, and what was waived
-/// stays waived.
+/// The findings of a part of a run that still has the findings of the whole run. Those that need
+/// data of the whole run are kept and marked, and waivers stay.
 pub fn judge_part(part: &RunRecord) -> Vec<Finding> {
     let recorded = part.head.plan.as_ref().map(|plan| &plan.record);
     let context = Context {
@@ -51,8 +50,8 @@ pub fn judge_part(part: &RunRecord) -> Vec<Finding> {
     findings
 }
 
-/// From which second on a run is as it stays, where its beginning differs; `None` where it does
-/// not, or too little would be left.
+/// The second from which a run is steady, if its beginning differs; `None` if it does not, or if
+/// too little remains.
 pub fn steady_from(run: &RunRecord) -> Option<f64> {
     steady_of(&bins::of(run))
 }
@@ -66,7 +65,7 @@ pub(crate) fn steady_of(bins: &[Bin]) -> Option<f64> {
     if !differs(&rates) {
         return None;
     }
-    // At a half the warm-up has not ended (MSER).
+    // A warm-up of half the run has not ended (MSER).
     let first = dyno_stats::steady::warm_up_end(&rates);
     let rest = rates.get(first..)?;
     let enough = rest.len() >= SECONDS_MIN && first * 2 < rates.len() && first > 0;
@@ -98,7 +97,7 @@ mod tests {
         assert!((40.0..=50.0).contains(&from), "{from}");
         let level = bins((0..300).map(|second| noisy(second, 500.0)));
         assert_eq!(steady_of(&level), None);
-        // What never settles has no steady part.
+        // A run that never settles has no steady part.
         let ramp = bins((0..300).map(|second| noisy(second, f64::from(second) + 1.0)));
         assert_eq!(steady_of(&ramp), None);
         assert_eq!(steady_of(&bins((0..20).map(late))), None);

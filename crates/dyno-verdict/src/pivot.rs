@@ -1,5 +1,5 @@
-//! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, how
-//! long the runs stood still, and the worst verdict.
+//! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, the
+//! stalled time, and the worst verdict.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +10,8 @@ use dyno_core::record::RunRecord;
 
 use crate::compare::{CompareError, CompareOptions, Comparison, compare, unlike};
 
-/// The level of a factor in a run: one that its user gave it, or `workload`, `server` or
-/// `sessions`, which every run has.
+/// A run's level of a factor: one given by the user, or `workload`, `server` or `sessions`, which
+/// every run has.
 pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
     let own = run.head.factors.get(factor).cloned();
     let summary = run.summary.as_ref();
@@ -33,19 +33,19 @@ pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
     })
 }
 
-/// Where runs stand in a table of one or two factors.
+/// The cells of runs in a table of one or two factors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The factor of the rows, and its levels in their order.
+    /// The factor of the rows, and its levels in order.
     pub rows: (String, Vec<String>),
-    /// The factor of the columns, and its levels; `None` in a table of one.
+    /// The factor of the columns, and its levels; `None` for a table of one factor.
     pub columns: Option<(String, Vec<String>)>,
-    /// The numbers of the runs, in the order given, by row and column.
+    /// The indices of the runs, in the given order, by row and column.
     pub places: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
 impl Layout {
-    /// Places runs by the levels that `level` tells. Those that lack one are left out.
+    /// Places runs by the levels that `level` returns. Runs without a level are omitted.
     ///
     /// # Errors
     /// The name of a factor that no run has.
@@ -60,7 +60,7 @@ impl Layout {
         })
     }
 
-    /// The same with the levels of each factor in an order of the caller's.
+    /// The same with the levels of each factor in the caller's order.
     ///
     /// # Errors
     /// The name of a factor that no run has.
@@ -103,20 +103,21 @@ impl Layout {
         })
     }
 
-    /// The factor that ratios are along: of the columns, or of the rows where there are none.
+    /// The factor along which ratios are computed: that of the columns, or of the rows
+    /// without columns.
     pub fn along(&self) -> &(String, Vec<String>) {
         self.columns.as_ref().unwrap_or(&self.rows)
     }
 }
 
-/// The runs of a cell: how many rows and columns before it, and the runs.
+/// The runs of a cell and its position.
 #[derive(Debug)]
 pub struct Group<'a> {
     /// Its row, from 0 on.
     pub row: usize,
     /// Its column, from 0 on.
     pub column: usize,
-    /// Repetitions of the same.
+    /// Repetitions.
     pub runs: Vec<&'a RunRecord>,
 }
 
@@ -127,25 +128,25 @@ pub struct Cell {
     pub row: usize,
     /// Its column, from 0 on.
     pub column: usize,
-    /// The numbers of its runs.
+    /// The ids of its runs.
     pub runs: Vec<i64>,
-    /// The figure over all of its runs; `None` where they do not have it.
+    /// The figure over all of its runs; `None` if they lack it.
     pub value: Option<f64>,
-    /// The figure over that of the base; `None` for the base itself, and where one is missing.
+    /// The figure over that of the base; `None` for the base itself, and if one is missing.
     pub ratio: Option<f64>,
-    /// Lower bound of the ratio, as `compare` tells it.
+    /// Lower bound of the ratio, as in `compare`.
     pub low: Option<f64>,
     /// Upper bound of the ratio.
     pub high: Option<f64>,
-    /// How long the runs stood still, in seconds; `None` where that cannot be told of each.
+    /// The stalled time of its runs, in seconds; `None` if unknown for one.
     pub stalled_s: Option<f64>,
-    /// The worst verdict of its runs; `None` where one was not judged.
+    /// The worst verdict of its runs; `None` if one was not judged.
     pub verdict: Option<Verdict>,
-    /// Whether that is valid and partly checked: hardly a check could be made on one of them.
+    /// Whether a valid verdict needs a qualification: hardly any check applied to one of its runs.
     pub thin: bool,
 }
 
-/// What ratios are to.
+/// The base of the ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// This row of a table without columns.
@@ -160,7 +161,7 @@ pub enum Base {
 /// column `base` of its row; in a table without columns, the one in the row `base`.
 ///
 /// # Errors
-/// See [`compare`]: runs in one cell that are no repetitions of each other, or other workloads.
+/// See [`compare`]: runs in one cell that are not repetitions, or different workloads.
 pub fn pivot(
     groups: &[Group<'_>],
     metric: &str,
@@ -183,25 +184,24 @@ pub fn pivot(
     Ok((cells, unit))
 }
 
-/// What is to be told of cells whose runs differ in a factor that is neither rows nor columns:
-/// figures of unlike runs in one.
+/// A warning about cells with runs that differ in a factor that is neither rows nor columns: one
+/// figure of unlike runs.
 pub fn pooled(groups: &[Group<'_>]) -> Option<String> {
     let told = [by_factors(groups), besides(groups)];
     let told: Vec<String> = told.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(" "))
 }
 
-/// So many differences within cells are named.
 const NAMED_MAX: usize = 6;
 
-/// What runs of one cell differ in that nobody declared: settings, tables, how they were driven.
+/// Undeclared differences between runs of one cell: settings, tables, load.
 fn besides(groups: &[Group<'_>]) -> Option<String> {
     let mut found: BTreeSet<String> = BTreeSet::new();
     for group in groups {
         let Some((first, others)) = group.runs.split_first() else {
             continue;
         };
-        // What differs with a factor that is declared is the factor's.
+        // Differences together with a declared factor belong to the factor.
         let same = |other: &&&RunRecord| other.head.factors == first.head.factors;
         for other in others.iter().filter(same) {
             found.extend(unlike(first, other));
@@ -264,7 +264,7 @@ fn cell(
     }
     let ratio = found.filter(|_| !to_itself);
     let runs = &compared.new.runs;
-    // A run that was not judged is no valid one.
+    // A run that was not judged is not valid.
     let judged = runs
         .iter()
         .map(|run| run.verdict)
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(other.runs, [7, 8, 9]);
         // A row without the base has no ratios.
         assert_eq!(alone.ratio, None);
-        // One level of a factor is a column as well.
+        // A single level is a column as well.
         let groups = [group(0, 0, 0), group(1, 0, 6)];
         let (cells, _) = pivot(&groups, "events", Base::Column(0), &options).unwrap();
         assert!(cells.iter().all(|cell| cell.ratio.is_none()));
@@ -386,7 +386,7 @@ mod tests {
             places,
             [((0, 0), vec![1]), ((1, 0), vec![0]), ((1, 1), vec![2])]
         );
-        // Every run has some factors; one of its own name goes before.
+        // Every run has some factors; a user's factor with the same name takes precedence.
         let sessions = runs[3].head.drive.as_ref().unwrap().sessions.to_string();
         assert_eq!(level(&runs[3], "sessions"), Some(sessions));
         runs[3]

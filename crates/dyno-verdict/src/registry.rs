@@ -1,4 +1,4 @@
-//! All checks there are.
+//! The registry of all checks.
 
 use std::sync::OnceLock;
 
@@ -25,7 +25,7 @@ pub fn checks() -> &'static [&'static Check] {
     })
 }
 
-/// Checks that a single run cannot answer: [`compare`](crate::compare()) makes them.
+/// Checks that need more than one run: [`compare`](crate::compare()) makes them.
 pub(crate) const COMPARISON: &[Check] = &[
     pair(
         42,
@@ -103,7 +103,6 @@ mod tests {
 
     const GUIDE: &str = include_str!("../../../docs/validity.md");
 
-    /// The guide's row of a check in the index.
     fn row(check: &Check) -> String {
         let name = check.name;
         format!(
@@ -112,12 +111,10 @@ mod tests {
         )
     }
 
-    /// The heading of a check's paragraph.
     fn heading(name: &str) -> String {
         format!("#### `{name}`\n")
     }
 
-    /// The guide's paragraph on a check.
     fn paragraph(check: &Check) -> String {
         let mut text = format!(
             "{}\n{}. {}\n",
@@ -132,7 +129,7 @@ mod tests {
         text.trim_end().to_owned() + "\n\n"
     }
 
-    /// The guide with these paragraphs in place of its own.
+    /// The guide with these paragraphs in place of its old ones.
     fn rewritten() -> String {
         let mut guide = GUIDE.to_owned();
         for check in checks() {
@@ -146,7 +143,7 @@ mod tests {
         guide
     }
 
-    /// `DYNO_WRITE_GUIDE=1` writes the paragraphs anew.
+    /// `DYNO_WRITE_GUIDE=1` rewrites the paragraphs.
     #[test]
     fn the_guide_tells_of_every_check_and_of_no_other() {
         if std::env::var_os("DYNO_WRITE_GUIDE").is_some() {

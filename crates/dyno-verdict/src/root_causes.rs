@@ -16,7 +16,7 @@ use crate::{errors, server};
 /// A finding that another finding explains.
 #[derive(Clone, Copy)]
 enum Symptom {
-    /// Whatever the check found.
+    /// Whatever its causes.
     Of(&'static str),
     /// If its evidence names this cause.
     Naming(&'static str, Cause),
@@ -322,7 +322,6 @@ impl Judged<'_> {
         server::restarted(self.view).is_some()
     }
 
-    /// Whether the load generator was frozen.
     fn froze(&self) -> bool {
         self.doubted_for("client-cpu", Cause::Frozen)
     }

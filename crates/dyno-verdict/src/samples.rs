@@ -1,5 +1,5 @@
-//! Recorded runs that might have been, for tests. Counters, latencies and series tell of the same
-//! rates. Each begins as a run that nothing speaks against; whoever wants a fault puts it in.
+//! Synthetic recorded runs for tests. Counters, latencies and series are consistent. Each begins as
+//! a valid run; tests add faults.
 
 mod observed;
 
@@ -23,9 +23,9 @@ pub use observed::{drop_fact, drop_series, fact, series, setting};
 const SESSIONS: u32 = 16;
 const WORKERS: u32 = 2;
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
-/// Statements of an event: half of them read, the others write or frame the transaction.
+/// Statements per event: half of them read, the others write or frame the transaction.
 const STATEMENTS: u64 = 20;
-/// Where the latencies of a second lie, as multiples of its mean, and how often.
+/// The latencies of a second as multiples of its mean, with their frequencies.
 const SHAPE: [(f64, f64); 6] = [
     (0.6, 0.3),
     (0.9, 0.4),
@@ -35,23 +35,23 @@ const SHAPE: [(f64, f64); 6] = [
     (5.0, 0.005),
 ];
 
-/// Which database a run used.
+/// The database of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// MariaDB over TCP on the same host.
     Mysql,
     /// PostgreSQL over TCP on the same host.
     Postgres,
-    /// SQLite within the client.
+    /// SQLite inside the client.
     Sqlite,
 }
 
-/// A good run of half a minute.
+/// A valid run of half a minute.
 pub fn good() -> RunRecord {
     closed(&noisy(30, 1000.0, 0.04, 1), Product::Mysql)
 }
 
-/// Rates of so many seconds around a mean with this much relative noise.
+/// Rates of this many seconds around a mean with this relative noise.
 pub fn noisy(seconds: usize, mean: f64, noise: f64, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, 0);
     let mut normal = || (0..12).map(|_| stream.next_f64()).sum::<f64>() - 6.0;
@@ -60,7 +60,7 @@ pub fn noisy(seconds: usize, mean: f64, noise: f64, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// A closed loop whose seconds have these rates.
+/// A closed loop with these rates by second.
 pub fn closed(rates: &[f64], product: Product) -> RunRecord {
     let drive = Drive {
         sessions: SESSIONS,
@@ -73,7 +73,7 @@ pub fn closed(rates: &[f64], product: Product) -> RunRecord {
     recorded(rates, product, drive)
 }
 
-/// An open loop that is offered Poisson arrivals at this rate and serves them at once.
+/// An open loop with Poisson arrivals at this rate, served immediately.
 pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
     let mut stream = Stream::new(seed, 1);
     let mut gap = || -(1.0 - stream.next_f64()).ln() / offered;
@@ -114,7 +114,7 @@ pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
     run
 }
 
-/// What sysbench's printed report and its lines once a second tell, and nothing else.
+/// Only the data of sysbench's report and its lines once a second.
 pub fn imported() -> RunRecord {
     let mut run = good();
     run.state = RunState::Imported;
@@ -149,7 +149,7 @@ pub fn imported() -> RunRecord {
     run
 }
 
-/// Changes every duration of a distribution.
+/// Scales every duration of a distribution.
 pub fn scale(latency: &mut LatencySummary, factor: f64) {
     for ms in [
         &mut latency.min_ms,
@@ -212,8 +212,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, dyno_core::interval::LATENCY_NS_MAX, 3).expect("constant bounds")
 }
 
-/// A second whose latencies follow from Little's law in a closed loop, and are short in an open
-/// one.
+/// A second with latencies by Little's law in a closed loop, and short ones in an open loop.
 fn span(second: f64, rate: f64, drive: &Drive) -> Span {
     let mean_ns = match drive.open_loop {
         Some(_) => 2e6,

@@ -1,4 +1,4 @@
-//! A run whose load changed over time: each part is judged like a run of its own.
+//! A run with a load that changed over time: each part is judged like a separate run.
 
 use dyno_analysis::window::{self, Window};
 use dyno_core::finding::{Finding, Outcome, Stall, verdict};
@@ -10,8 +10,7 @@ use crate::context::Context;
 use crate::view::View;
 use crate::{registry, root_causes, text};
 
-/// Checks that take the load for one level: made of each part, and the worst of them stands for
-/// the run.
+/// Checks that assume a constant load: run on each part, and the worst result counts for the run.
 const OF_PARTS: [&str; 10] = [
     "generator-ceiling",
     "offered-rate",
@@ -25,7 +24,7 @@ const OF_PARTS: [&str; 10] = [
     "length",
 ];
 
-/// Those of them that cannot be made where the level changes within a part.
+/// Those of them that do not apply if the level changes within a part.
 const OF_A_LEVEL: [&str; 6] = [
     "arrivals",
     "warm-up",
@@ -38,21 +37,20 @@ const OF_A_LEVEL: [&str; 6] = [
 /// Checks that compare sessions, which a schedule of the sessions makes unequal.
 const OF_SESSIONS: [&str; 2] = ["fairness", "idle-sessions"];
 
-/// Where the lowest level is below this share of the highest, seconds with few events are asked
-/// for, and not stalls.
+/// If the lowest level is below this share of the highest, seconds with few events are intended,
+/// not stalls.
 const LOW: f64 = 0.25;
 
-/// Why a check is not made of what changes.
+/// Why a check does not apply to a changing load.
 const CHANGES: &str = "The load changes all the time, as was asked for.";
 
-/// A part with its findings.
 struct Judged {
     placed: PlacedPart,
     findings: Vec<Finding>,
 }
 
-/// The parts of the schedule of a run, judged, and what they come to in the findings of the whole.
-/// Nothing where there is no schedule.
+/// The judged parts of a run's schedule, merged into the findings of the whole run. Empty without a
+/// schedule.
 pub(crate) fn judge(
     run: &RunRecord,
     context: &Context,
@@ -68,7 +66,7 @@ pub(crate) fn judge(
     if let [only] = &placed[..]
         && !only.part.is_constant()
     {
-        // What changes within is the whole.
+        // A level that changes all the time makes one part of the whole.
         unmade(only, findings);
         unequal(schedule.of, findings);
         let summaries = run.summary.iter();
@@ -87,7 +85,7 @@ pub(crate) fn judge(
             from_s: Some(placed.from_s),
             to_s: Some(placed.to_s),
         };
-        // One without an interval of its own is listed all the same.
+        // A part without an interval is still listed.
         let Ok(part) = window::cut(around(run, &bare, &placed), window) else {
             parts.push(untold(placed));
             continue;
@@ -117,7 +115,7 @@ pub(crate) fn judge(
     parts
 }
 
-/// Takes back what cannot be said of sessions that took part for different times.
+/// Withdraws checks of sessions that took part for different times.
 fn unequal(of: Scheduled, findings: &mut [Finding]) {
     let compared = |finding: &&mut Finding| OF_SESSIONS.contains(&finding.check.as_str());
     if of == Scheduled::Sessions {
@@ -130,7 +128,7 @@ fn unequal(of: Scheduled, findings: &mut [Finding]) {
     }
 }
 
-/// What of a run a part needs: of hundreds of parts none is to copy all of a long run.
+/// The data of a run that a part needs, so that hundreds of parts do not each copy a long run.
 fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
     /// A rate's value covers the time before it, and observers have periods of seconds.
     const ROOM_S: f64 = 15.0;
@@ -159,7 +157,7 @@ fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
     }
 }
 
-/// Takes back what cannot be said of a level that changes.
+/// Withdraws checks of a changing level.
 fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
     let part = &placed.part;
     if part.max() <= 0.0 {
@@ -188,7 +186,7 @@ fn not_made(finding: &mut Finding, why: &str) {
     finding.advice.clear();
 }
 
-/// The finding of the whole run from those of its parts: the worst of them, with its part.
+/// The finding of the whole run: the worst of its parts, with its part.
 fn put_together(finding: &mut Finding, judged: &[Judged]) {
     let own = |judged: &Judged| {
         let mut all = judged.findings.iter();
@@ -199,7 +197,7 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         .filter_map(|judged| Some((judged, own(judged)?)))
         .filter(|(_, own)| own.outcome != Outcome::NotChecked)
         .collect();
-    // Of those as bad as each other, the first.
+    // The first of equally bad ones.
     let worst = made.iter().rev().max_by_key(|(_, own)| own.outcome);
     let Some((part, worst)) = worst else {
         let why = judged.first().and_then(own).map(|own| own.evidence);
@@ -258,7 +256,7 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
         totals: told.totals,
         rates: told.rates,
         latency: told.response.clone().unwrap_or(told.service.clone()),
-        // Of a pause there is nothing to judge.
+        // A pause is not judged.
         verdict: (placed.part.max() > 0.0).then(|| verdict(findings)),
         against: against
             .map(|finding| Against {
@@ -271,7 +269,6 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
     }
 }
 
-/// A part of which nothing is known.
 fn untold(placed: PlacedPart) -> PartSummary {
     PartSummary {
         label: placed.label,

@@ -92,8 +92,8 @@ const CONNECTIONS: Threshold = Threshold {
     why: "the run then measures connecting",
 };
 
-/// An uptime that grew by the length of the measurement but for this spans it: servers tell whole
-/// seconds, and observers ask once a second.
+/// An uptime spans the measurement if it grew by its length up to this tolerance: servers report
+/// whole seconds, and observers ask once a second.
 const ENDS_S: f64 = 3.0;
 
 fn build(view: &View) -> Made {
@@ -202,9 +202,8 @@ fn connection(view: &View) -> Made {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// Executions of prepared statements, in percent of the server's statements. Where the run sent
-/// none, those are others'.
-/// The run's share of the server's statements, from which on these tell what the run did.
+/// The share of the run's own statements in those of the server, from which the server's counters
+/// describe the run.
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
@@ -212,7 +211,7 @@ fn prepared_share(view: &View) -> Option<f64> {
     if view.totals().queries() == 0 || view.several_endpoints().is_some() {
         return None;
     }
-    // The server counts the observers' statements, too.
+    // The server also counts the observers' statements.
     let (_, own) = view.rates_while("db.status.questions")?;
     let statements = view.mean("db.status.questions")?;
     if own < statements * OWN_MIN {
@@ -221,8 +220,8 @@ fn prepared_share(view: &View) -> Option<f64> {
     Some(view.mean("db.status.com_stmt_execute")? / own * 100.0)
 }
 
-/// Whether the plan says that statements are prepared; the built-in scripts of the OLTP family
-/// prepare theirs unless told otherwise.
+/// Whether the plan declares prepared statements; the built-in OLTP scripts prepare theirs
+/// by default.
 fn declared_prepared(view: &View) -> Option<bool> {
     let plan = view.run.head.plan.as_ref()?;
     let name = &plan.workload;
@@ -301,7 +300,7 @@ fn restarts(view: &View) -> Made {
         .with("seconds without an answer", silent, "count")
 }
 
-/// Whether as many connections as there are sessions ended at about the same time.
+/// Whether as many connections as sessions ended at about the same time.
 fn all_ended(view: &View) -> bool {
     let sessions = view.drive().map_or(u64::MAX, |drive| drive.sessions.into());
     view.bins.iter().any(|first| {
@@ -312,12 +311,12 @@ fn all_ended(view: &View) -> bool {
     })
 }
 
-/// Connections, if there are so many per event that the run's script must make them.
+/// Connections, if their number per event shows that the run's script makes them.
 fn connects_anew(view: &View) -> Option<Made> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     let counters = ["db.status.connections", "db.database.sessions"];
     let found = counters.iter().find_map(|name| {
-        // Connections made within a moment come from starting sessions.
+        // Connections made at the same moment come from starting sessions.
         let per_s = dyno_stats::median(&view.values(name))?;
         Some((per_s, view.rates_while(name)?.0))
     });
@@ -338,7 +337,7 @@ fn connects_anew(view: &View) -> Option<Made> {
     })
 }
 
-/// Whether the workload makes connections anew by its own option.
+/// Whether an option of the workload makes it reconnect.
 pub(crate) fn asked_to_reconnect(view: &View) -> bool {
     let options = view
         .summary()
@@ -360,7 +359,7 @@ fn reconnects(count: u64) -> String {
     }
 }
 
-/// The same where connections were ended, the observer's perhaps among them.
+/// The same after connections ended, perhaps including the observer's.
 fn unanswered(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),
@@ -372,7 +371,7 @@ fn unanswered(seconds: f64) -> String {
     }
 }
 
-/// How long the server was silent, as the rest of a sentence.
+/// The length of the server's silence, as the end of a sentence.
 fn silence(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),
@@ -387,8 +386,8 @@ fn capital(sentence: &str) -> String {
     text::sentence(sentence).trim_end_matches('.').to_owned()
 }
 
-/// By what it is known that a server in which [`restarted`] finds no restart had none: what it
-/// said of its age spans the measurement.
+/// The evidence that a server without a restart by [`restarted`] had none: its uptime spans the
+/// measurement.
 fn stayed_up(view: &View) -> Option<String> {
     let age = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let facts = age("server.uptime_s.start").zip(age("server.uptime_s.end"));
@@ -404,7 +403,7 @@ fn stayed_up(view: &View) -> Option<String> {
 
 pub(crate) fn restarted(view: &View) -> Option<String> {
     if let Some(event) = view.events(EventKind::Restart).first() {
-        // That is when it was noticed.
+        // The time at which it was noticed.
         return Some(format!(
             "The server began anew by {}: {}",
             text::seconds(event.at_s),

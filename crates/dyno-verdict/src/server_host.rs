@@ -1,5 +1,4 @@
-//! The server's host, where an observer there told of it: what it was used for, and the checks of
-//! a host made of it.
+//! The server's host, observed by an observer there: its use, and the host checks for it.
 
 #[cfg(test)]
 mod tests;
@@ -12,14 +11,13 @@ use crate::context::Context;
 use crate::registry;
 use crate::view::View;
 
-/// What is known of the server's host is recorded by these names, without it what is known of the
-/// own one.
+/// The prefix of names on the server's host; names without it belong to this host.
 const THERE: &str = "server.host.";
 const HERE: &str = "host.";
-/// How events of the server's host begin, and the evidence of checks that were made of it.
+/// The prefix of events of the server's host, and of the evidence of checks of it.
 pub const ON_IT: &str = "On the server's host: ";
 
-/// The checks that are made of the server's host as well.
+/// The checks that also apply to the server's host.
 const CHECKS: [&str; 7] = [
     "other-load",
     "cpu-frequency",
@@ -30,14 +28,14 @@ const CHECKS: [&str; 7] = [
     "clock-steps",
 ];
 
-/// From this share on the CPUs limit what the server does.
+/// From this percentage on, the CPUs limit the server.
 const BUSY: f64 = 95.0;
-/// What is served as it is offered is limited by what is offered.
+/// From this share of the offered load on, the load is the limit.
 const REACHED: f64 = 0.98;
-/// Seconds of which a mean tells something.
+/// The shortest time with a meaningful mean, in seconds.
 const LENGTH_MIN: f64 = 0.5;
 
-/// What the server's host was used for; `None` where nobody observed it from there.
+/// The use of the server's host; `None` if it was not observed from there.
 pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
     let observer = run.fact(SERVER_OBSERVER)?.to_owned();
     let context = Context::default();
@@ -56,8 +54,8 @@ pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
     })
 }
 
-/// Whether its CPUs limit the figure, as a sentence; `None` as well where it is the own host, of
-/// which that is told without an observer.
+/// A sentence if its CPUs limit the figure; `None` also for this host, which is reported without an
+/// observer.
 pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
     let summary = run.summary.as_ref()?;
     let is_figure = summary.totals.events > 0 && summary.measured_s >= LENGTH_MIN;
@@ -77,7 +75,7 @@ pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
     ))
 }
 
-/// Makes the checks of a host of the server's, and has the findings tell them.
+/// Runs the host checks on the server's host and adds the results to the findings.
 pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]) {
     if run.fact(SERVER_OBSERVER).is_none() || !is_another(run) {
         return;
@@ -94,13 +92,13 @@ pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]
     }
 }
 
-/// Adds what came of a check there to what came of it here.
+/// Adds the result of a check there to the result here.
 fn add(own: &mut Finding, there: Finding) {
     let evidence = format!("{ON_IT}{}", there.evidence);
     let was_made = own.outcome != Outcome::NotChecked;
     own.evidence = match was_made {
         true => format!("{} {evidence}", own.evidence),
-        // Why it was not made here matters less than what was seen there.
+        // The reason why it did not run here matters less than the evidence there.
         false => evidence,
     };
     for mut number in there.numbers {
@@ -117,14 +115,13 @@ fn add(own: &mut Finding, there: Finding) {
     }
 }
 
-/// Whether the server's host is another one than the own.
 fn is_another(run: &RunRecord) -> bool {
     let boot = |host: &str| run.fact(&format!("{host}boot_id"));
     boot(THERE) != boot(HERE)
 }
 
-/// The record as if it had been made on the server's host: what was seen of the own host, and of
-/// the load generator, is not there.
+/// The record as if made on the server's host, without the observations of this host and of the
+/// load generator.
 fn as_own(run: &RunRecord) -> RunRecord {
     let mut there = RunRecord::new(run.head.clone());
     there.summary.clone_from(&run.summary);
@@ -177,7 +174,7 @@ fn as_own(run: &RunRecord) -> RunRecord {
     there
 }
 
-/// What something is called on the server's host; `None` for what is not seen there.
+/// The name on the server's host; `None` if it is not observed there.
 fn name(here: &str) -> Option<String> {
     match here.strip_prefix(THERE) {
         Some(rest) => Some(format!("{HERE}{rest}")),

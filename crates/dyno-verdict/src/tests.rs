@@ -1,4 +1,4 @@
-//! All checks together: good runs stay valid, and nothing panics.
+//! All checks together: valid runs stay valid, and nothing panics.
 
 use dyno_core::finding::{Finding, Outcome, Verdict, Waiver, verdict};
 use dyno_core::record::RunRecord;
@@ -6,14 +6,13 @@ use dyno_core::record::RunRecord;
 use crate::samples::{self, Product, closed, noisy};
 use crate::{Context, checks, judge, waive};
 
-/// What one check says of a run.
 pub(crate) fn made(run: &RunRecord, context: &Context, check: &str) -> Finding {
     let all = judge(run, context);
     let found = all.into_iter().find(|finding| finding.check == check);
     found.unwrap_or_else(|| panic!("there is no check {check}"))
 }
 
-/// That a good run, changed so, comes out of a check so.
+/// Asserts the outcome of a check for a valid run with this change.
 #[track_caller]
 pub(crate) fn expect(
     check: &str,
@@ -23,7 +22,6 @@ pub(crate) fn expect(
     expect_with(check, outcome, |run, _| change(run))
 }
 
-/// The same with what is known beside the record.
 #[track_caller]
 pub(crate) fn expect_with(
     check: &str,
@@ -41,7 +39,6 @@ pub(crate) fn expect_with(
     finding
 }
 
-/// The summary, to put a fault in.
 pub(crate) fn summary(run: &mut RunRecord) -> &mut dyno_core::summary::RunSummary {
     run.summary.as_mut().unwrap()
 }
@@ -60,7 +57,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
             for product in [Product::Mysql, Product::Postgres, Product::Sqlite] {
                 let rates = noisy(seconds, 1000.0, 0.08, seed);
                 let mut against = speaking_against(&closed(&rates, product));
-                // So few seconds cannot tell noise from a drift, and say so.
+                // So short a run cannot distinguish noise from a drift, and reports that.
                 against.retain(|finding| seconds > 20 || finding.check != "length");
                 wrong.extend(
                     against
@@ -78,7 +75,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
             );
         }
     }
-    // 48 series, as all products have the same: what chance alone may doubt.
+    // 48 series, equal for all products: the number that chance may doubt.
     wrong.sort();
     wrong.dedup();
     assert!(wrong.len() <= 2, "{}\n{wrong:#?}", wrong.len());
@@ -106,14 +103,14 @@ fn waivers_name_checks_that_exist() {
 }
 
 mod odd {
-    //! Whatever a record holds, judging it panics nowhere.
+    //! Judging never panics, whatever the record.
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::{CompareOptions, compare, costs};
 
-    /// Values that observers should never write.
+    /// Values that observers should never record.
     const VALUES: [f64; 8] = [
         0.0,
         -1.0,
@@ -144,7 +141,7 @@ mod odd {
         })
     }
 
-    /// One odd thing for each pair of numbers; many pairs leave the record as it is.
+    /// One change for each pair of numbers; many pairs leave the record unchanged.
     fn spoil(run: &mut RunRecord, index: usize, byte: usize) {
         let value = VALUES[byte % VALUES.len()];
         let series = run.series.len().max(1);

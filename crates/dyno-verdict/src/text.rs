@@ -1,6 +1,6 @@
-//! Numbers as evidence shows them: few digits, units that fit.
+//! Numbers as text in evidence: few digits, fitting units.
 
-/// Without digits that say nothing: 0.02, 1.5, 12, 12000.
+/// Without insignificant digits: 0.02, 1.5, 12, 12000.
 pub(crate) fn plain(value: f64) -> String {
     let digits = match value.abs() {
         v if v == 0.0 || v >= 100.0 => 0,
@@ -17,7 +17,6 @@ pub(crate) fn plain(value: f64) -> String {
     text
 }
 
-/// With its sign.
 pub(crate) fn signed(value: f64) -> String {
     let sign = if value >= 0.0 { "+" } else { "" };
     format!("{sign}{}", plain(value))
@@ -28,7 +27,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", plain(share * 100.0))
 }
 
-/// A number of things with thousands apart: 1,234,567.
+/// A number with thousands separators: 1,234,567.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -41,13 +40,12 @@ pub(crate) fn count(value: u64) -> String {
     out
 }
 
-/// So many of a thing: `1 event`, `1,234 events`.
+/// A number with its noun: `1 event`, `1,234 events`.
 pub(crate) fn counted(value: u64, thing: &str) -> String {
     let plural = if value == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", count(value))
 }
 
-/// A rate per second.
 pub(crate) fn rate(per_s: f64) -> String {
     if (1000.0..1e15).contains(&per_s) {
         count(per_s.round() as u64)
@@ -56,7 +54,6 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// Bytes in the unit that keeps them short.
 pub(crate) fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes;
@@ -68,8 +65,8 @@ pub(crate) fn bytes(bytes: f64) -> String {
     format!("{} {}", plain(value), UNITS[unit])
 }
 
-/// A size as settings give it: `134217728`, `128MB`, `1G`, `16kB`. Without a unit it is counted
-/// in `unit_size` bytes.
+/// A size as in settings: `134217728`, `128MB`, `1G`, `16kB`. Without a unit it is counted in
+/// `unit_size` bytes.
 pub(crate) fn parse_bytes(text: &str, unit_size: f64) -> Option<f64> {
     let text = text.trim();
     let digits_end = text
@@ -89,7 +86,7 @@ pub(crate) fn parse_bytes(text: &str, unit_size: f64) -> Option<f64> {
     Some(number * factor)
 }
 
-/// A probability behind `p`.
+/// A probability after `p`.
 pub(crate) fn chance(p: f64) -> String {
     match p < 0.001 {
         true => "< 0.001".to_owned(),
@@ -97,12 +94,10 @@ pub(crate) fn chance(p: f64) -> String {
     }
 }
 
-/// Milliseconds.
 pub(crate) fn ms(ms: f64) -> String {
     format!("{} ms", plain(ms))
 }
 
-/// Seconds.
 pub(crate) fn seconds(s: f64) -> String {
     format!("{} s", plain(s))
 }
@@ -116,7 +111,7 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
-/// The first few of many, and how many more there are.
+/// The first few items, and the number of the others.
 pub(crate) fn few(items: &[String], most: usize) -> String {
     if items.len() <= most {
         return list(items);
@@ -128,19 +123,19 @@ pub(crate) fn few(items: &[String], most: usize) -> String {
     )
 }
 
-/// Whether a word is the name of something, such as `sbtest1`, `sync_binlog` or `db.up`. One that
-/// begins with a digit is a number.
+/// Whether a word is a name, such as `sbtest1`, `sync_binlog` or `db.up`. A word that begins with a
+/// digit is a number.
 fn is_name(word: &str) -> bool {
     let digits = word.contains(|c: char| c.is_ascii_digit());
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
     word.contains(['_', '.', '[', '/']) || (digits && begins)
 }
 
-/// With a capital at the beginning and a full stop at the end; a name of something stays as it is.
+/// With a capital at the beginning, unless it is a name, and a full stop at the end.
 pub(crate) fn sentence(text: &str) -> String {
     let first = text.split(' ').next().unwrap_or_default();
     let mut chars = text.chars();
-    // It may have been a sentence before.
+    // It may already be a sentence.
     let end = if text.ends_with('.') { "" } else { "." };
     match chars.next() {
         None => String::new(),
@@ -149,7 +144,7 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// `s` where there is not exactly one.
+/// `s` unless the count is one.
 pub(crate) fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

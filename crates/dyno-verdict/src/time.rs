@@ -1,4 +1,4 @@
-//! Checks 23 to 28: whether the measurement shows a steady state, and nothing else.
+//! Checks 23 to 28: whether the measurement shows a steady state without interference.
 
 pub(crate) mod causes;
 mod cycles;
@@ -64,15 +64,15 @@ const LENGTH_BINS: Threshold = Threshold {
     why: "the autocorrelation of fewer is chance",
 };
 
-/// An estimate of the autocorrelation is told of no shorter series.
+/// The shortest series with a reported estimate of the autocorrelation.
 const ESTIMATED: usize = 60;
-/// No more points than so many are searched for changes: its cost grows with their square.
+/// The largest number of points to search for changes: the cost is quadratic.
 const SEARCHED: usize = 1200;
-/// No part between two changes is shorter.
+/// The shortest part between two changes.
 const SEGMENT: usize = 5;
 
-/// Where the level of a series changed, at the one-percent level and whatever its autocorrelation.
-/// Long series are searched in means of several points.
+/// Changes of a series' level at the one-percent significance level, robust against
+/// autocorrelation. Long series are searched in means of several points.
 pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
     let step = values.len().div_ceil(SEARCHED).max(1);
     let means: Vec<f64> = values
@@ -95,7 +95,7 @@ fn length(view: &View) -> Made {
     if view.length_s <= 0.0 {
         return Made::not_checked("There was no measurement.");
     }
-    // An early end by a few milliseconds is none.
+    // A few milliseconds short is acceptable.
     if view.length_s < SHORTEST_S.value - 0.1 {
         return Made::doubt(
             format!(
@@ -127,8 +127,8 @@ fn length(view: &View) -> Made {
         );
     }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
-    // Of a short series the interval allows for an autocorrelation that cannot be estimated: what
-    // an estimate says of it would contradict the interval.
+    // In a short series the interval allows for an autocorrelation that cannot be estimated; an
+    // estimate would contradict it.
     let effective = dyno_stats::autocorrelation::effective_sample_size(&rates)
         .filter(|_| rates.len() >= ESTIMATED);
     Made::of(
@@ -157,7 +157,7 @@ fn length(view: &View) -> Made {
     .with_some("autocorrelation time", memory, "s")
 }
 
-/// Nothing was found in a rate too uneven, over too short a time, for anything to be found.
+/// No finding, but the rate is too variable and the run too short for one.
 fn too_short(view: &View, half: f64) -> Option<Made> {
     if !(UNDECIDED.value..PRECISION.value).contains(&half) {
         return None;

@@ -1,5 +1,5 @@
-//! A record as the checks see it: the measurement alone, in whole seconds, without what is not a
-//! number.
+//! A record as the checks use it: only the measurement, in whole seconds, without values that are
+//! not finite.
 
 use dyno_analysis::bins::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
@@ -14,14 +14,12 @@ use crate::context::Context;
 
 pub(crate) use dyno_analysis::bins::Bin;
 
-/// More points than of twelve days are not made up.
+/// The largest number of generated points, those of twelve days.
 const SECONDS_MAX: f64 = 1e6;
 
-/// A run and what is known beside it.
 pub(crate) struct View<'a> {
     pub(crate) run: &'a RunRecord,
     pub(crate) context: &'a Context,
-    /// The length of the measurement.
     pub(crate) length_s: f64,
     /// The measurement in whole bins of at least a second.
     pub(crate) bins: Vec<Bin>,
@@ -54,8 +52,8 @@ impl<'a> View<'a> {
             .or_else(|| run.summary.as_ref()?.drive.as_ref())
     }
 
-    /// Whether events were due at times of a schedule. Of an imported run that may be known by its
-    /// response times alone.
+    /// Whether events were due by a schedule. For an imported run only its response times may
+    /// show that.
     pub(crate) fn open_loop(&self) -> bool {
         let responses = self
             .summary()
@@ -63,15 +61,15 @@ impl<'a> View<'a> {
         responses || self.drive().is_some_and(|drive| drive.open_loop.is_some())
     }
 
-    /// Which protocol the target speaks; `None` where the script used no database, or an imported
-    /// log does not tell.
+    /// The target's protocol; `None` if the script used no database, or an imported log does not
+    /// show it.
     pub(crate) fn family(&self) -> Option<Family> {
         let run = self.run;
         let of_summary = run.summary.as_ref().map(|summary| summary.target.family);
         of_summary.unwrap_or(run.head.target.family)
     }
 
-    /// Whether the database works inside of the client's own threads.
+    /// Whether the database runs inside the client's own threads.
     pub(crate) fn embedded(&self) -> bool {
         self.family() == Some(Family::Sqlite) || self.product().eq_ignore_ascii_case("sqlite")
     }
@@ -96,7 +94,7 @@ impl<'a> View<'a> {
         self.family() == Some(Family::Mysql) || names.iter().any(|name| product.contains(name))
     }
 
-    /// Whether the server works on the client's machine, as far as that is known.
+    /// Whether the server runs on the client's machine, as far as known.
     pub(crate) fn same_host(&self) -> Option<bool> {
         match self.run.fact("server.same_host") {
             Some("yes") => Some(true),
@@ -106,14 +104,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether there is a server that may be any process of the client's machine, for all that is
-    /// known.
+    /// Whether there is a server that may be any process of the client's machine.
     pub(crate) fn unplaced(&self) -> bool {
         !self.imported() && self.family().is_some() && self.same_host().is_none()
     }
 
-    /// Why it could not be found out where the server works, as the end of a sentence; empty where
-    /// that is not told.
+    /// Why the location of the server is unknown, as the end of a sentence; empty without a reason.
     pub(crate) fn why_unplaced(&self) -> String {
         let why = self.run.not_observed("server.cpu");
         why.map_or_else(String::new, |why| {
@@ -121,13 +117,13 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The load generators of a run that had several.
+    /// The agents of a run with several.
     pub(crate) fn agents(&self) -> &'a [AgentSummary] {
         self.summary().map_or(&[], |summary| &summary.agents)
     }
 
-    /// Tries of events among these counters, of which `errors` errors are known. sysbench repeats
-    /// an event after each error that it ignores, and its logs do not count that.
+    /// Attempts at events by these counters, with `errors` known errors. sysbench repeats an event
+    /// after each ignored error, and its logs do not count that.
     pub(crate) fn attempts(&self, counters: &Counters, errors: u64) -> u64 {
         match self.imported() {
             true => counters.events.saturating_add(errors),
@@ -135,7 +131,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Sums over the measurement: of the summary, or of the intervals where there is none.
+    /// Sums over the measurement: of the summary, or of the intervals without one.
     pub(crate) fn totals(&self) -> Counters {
         if let Some(summary) = self.summary() {
             return summary.totals;
@@ -149,7 +145,7 @@ impl<'a> View<'a> {
         sums
     }
 
-    /// Sums over the whole bins and the time that they cover.
+    /// Sums over the whole bins, and the time that they cover.
     pub(crate) fn covered(&self) -> (Counters, f64) {
         let mut sums = Counters::default();
         let mut length_s = 0.0;
@@ -160,7 +156,6 @@ impl<'a> View<'a> {
         (sums, length_s)
     }
 
-    /// Events per second within the measurement.
     pub(crate) fn events_per_s(&self) -> Option<f64> {
         let stated = self.summary().map(|summary| summary.rates.events_per_s);
         let counted = || {
@@ -174,7 +169,6 @@ impl<'a> View<'a> {
             .filter(|rate| *rate > 0.0)
     }
 
-    /// Events per second, bin by bin.
     pub(crate) fn rates(&self) -> Vec<f64> {
         self.bins.iter().map(Bin::events_per_s).collect()
     }
@@ -190,7 +184,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A number of whole bins in words: seconds, or intervals of the log's length.
+    /// A number of whole bins as text: seconds, or intervals of the log's length.
     pub(crate) fn whole(&self, bins: usize) -> String {
         let plural = crate::text::plural(bins as u64);
         match self.usual_s() {
@@ -199,7 +193,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Seconds in which the run stood still.
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
         dyno_analysis::stalls::of_bins(
             &self.bins,
@@ -208,7 +201,7 @@ impl<'a> View<'a> {
         )
     }
 
-    /// The latencies that count: response times in an open loop, else service times.
+    /// The relevant latencies: response times in an open loop, otherwise service times.
     pub(crate) fn latency(&self) -> Option<&'a LatencySummary> {
         let summary = self.summary()?;
         Some(summary.response.as_ref().unwrap_or(&summary.service))
@@ -222,8 +215,8 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// The finite points of a series within the measurement. A rate's value covers the time
-    /// before it, so one at the very start tells of the warm-up.
+    /// The finite points of a series within the measurement. A rate's value covers the time before
+    /// it, so one at the very start belongs to the warm-up.
     pub(crate) fn points(&self, name: &str) -> Vec<(f64, f64)> {
         match self.run.series(name) {
             Some(series) => self.within(series),
@@ -246,18 +239,18 @@ impl<'a> View<'a> {
         series.points.iter().copied().filter(held).collect()
     }
 
-    /// Whether a series was observed and was 0 all the time.
+    /// Whether a series was observed and was always 0.
     pub(crate) fn always_zero(&self, name: &str) -> bool {
         let names = self.run.fact("observer.always_zero").unwrap_or_default();
         names.split_whitespace().any(|zero| zero == name)
     }
 
-    /// The mean of a series over the measurement: a rate's values weigh as much as the time that
+    /// The mean of a series over the measurement: a rate's values are weighted by the time that
     /// they cover of it.
     pub(crate) fn mean(&self, name: &str) -> Option<f64> {
         match self.run.series(name) {
             Some(series) => self.mean_of(series),
-            // A counter that never moved is kept by its name alone.
+            // A counter that never moved is recorded only by its name.
             None => self.always_zero(name).then_some(0.0),
         }
     }
@@ -272,13 +265,13 @@ impl<'a> View<'a> {
         (!values.is_empty()).then(|| sum / values.len() as f64)
     }
 
-    /// The sum of several series' means; `None` where none of them is there.
+    /// The sum of several series' means; `None` if all are missing.
     pub(crate) fn mean_sum(&self, names: &[&str]) -> Option<f64> {
         let means: Vec<f64> = names.iter().filter_map(|name| self.mean(name)).collect();
         (!means.is_empty()).then(|| means.iter().sum())
     }
 
-    /// What a rate sums up to over the measurement, and how much of that it covers.
+    /// The total of a rate over the measurement, and the time that it covers.
     pub(crate) fn integral(&self, series: &Series) -> (f64, f64) {
         let (mut sum, mut covered_s) = (0.0, 0.0);
         let mut before: Option<f64> = None;
@@ -295,8 +288,8 @@ impl<'a> View<'a> {
         (sum, covered_s)
     }
 
-    /// Events and statements per second while a series was read: an observer may have missed a
-    /// part of the measurement, in which they were more or fewer.
+    /// Events and statements per second while a series was observed: an observer may have missed a
+    /// part of the measurement with a different rate.
     pub(crate) fn rates_while(&self, name: &str) -> Option<(f64, f64)> {
         let spans = self.spans(name)?;
         let sum = |of: fn(&Span) -> f64| spans.iter().map(of).sum::<f64>();
@@ -308,7 +301,7 @@ impl<'a> View<'a> {
         (length_s > 0.0).then(rates)
     }
 
-    /// The time that each value of a rate covers of the measurement, with the load meanwhile.
+    /// The time of the measurement that each value of a rate covers, with the load meanwhile.
     pub(crate) fn spans(&self, name: &str) -> Option<Vec<Span>> {
         let series = self.run.series(name)?;
         let mut before: Option<f64> = None;
@@ -337,21 +330,21 @@ impl<'a> View<'a> {
         Some(spans)
     }
 
-    /// Whether a series covers a part of the measurement only.
+    /// Whether a series covers only a part of the measurement.
     pub(crate) fn misses(&self, name: &str) -> bool {
         let series = self.run.series(name);
         series.is_some_and(|series| self.integral(series).1 < 0.95 * self.length_s)
     }
 
-    /// How much of the measurement a series covers, where that is too little to stand for the rest:
-    /// less than half of a measurement that is no moment.
+    /// The covered share of the measurement, if that is too little to represent the rest: less than
+    /// half, except in very short measurements.
     pub(crate) fn covers_little(&self, name: &str) -> Option<f64> {
         const LENGTH_MIN_S: f64 = 5.0;
         let covered = self.integral(self.run.series(name)?).1 / self.length_s;
         (self.length_s >= LENGTH_MIN_S && covered < 0.5).then_some(covered)
     }
 
-    /// How many endpoints the load went to, if several: observers look only at the first.
+    /// The number of endpoints, if several: observers look only at the first.
     pub(crate) fn several_endpoints(&self) -> Option<usize> {
         let endpoints = self.summary()?.endpoints.len();
         (endpoints > 1).then_some(endpoints)
@@ -366,7 +359,7 @@ impl<'a> View<'a> {
         self.run.facts.iter().filter_map(of).flatten()
     }
 
-    /// A setting as it was for the run's sessions: the one value that they set, or the server's.
+    /// A setting as it was for the run's sessions: the single value that they set, or the server's.
     pub(crate) fn setting_of_sessions(&self, name: &str) -> Option<&'a str> {
         let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
         match (own.next(), own.next()) {
@@ -375,7 +368,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether other load generators put a part of the load on the server.
+    /// Whether other agents put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());
         shard.is_some_and(|shard| shard.of > 1)
@@ -392,7 +385,7 @@ impl<'a> View<'a> {
     }
 
     /// The series of all devices: `host.disk[` and `].read_bytes` give the device and the series.
-    /// Where one stands for all of them, it alone.
+    /// If one combines all of them, only that.
     pub(crate) fn devices(&self, before: &str, after: &str) -> Vec<(&'a str, &'a Series)> {
         let all = self.run.series.iter().filter_map(|series| {
             let rest = series.key.name.strip_prefix(before)?;
@@ -405,7 +398,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The mean of all devices' sum.
     pub(crate) fn devices_mean(&self, before: &str, after: &str) -> Option<f64> {
         let found = self.devices(before, after);
         let means: Vec<f64> = found
@@ -415,7 +407,7 @@ impl<'a> View<'a> {
         (!means.is_empty()).then(|| means.iter().sum())
     }
 
-    /// Events of this kind that touch the measurement.
+    /// Events of this kind that overlap the measurement.
     pub(crate) fn events(&self, kind: EventKind) -> Vec<&'a Event> {
         let run = self.run;
         let touches = |event: &&Event| {
@@ -426,7 +418,6 @@ impl<'a> View<'a> {
         run.events.iter().filter(touches).collect()
     }
 
-    /// CPUs of this host.
     pub(crate) fn cpus(&self) -> Option<f64> {
         let threads = self.run.fact("host.cpu.threads")?;
         threads.trim().parse().ok().filter(|cpus| *cpus > 0.0)
@@ -438,7 +429,7 @@ impl<'a> View<'a> {
         Some((100.0 - idle - self.mean("host.cpu.iowait").unwrap_or(0.0)).clamp(0.0, 100.0))
     }
 
-    /// Why something is not there, in words that end a sentence.
+    /// Why something is missing, as the end of a sentence.
     pub(crate) fn why_not(&self, what: &str) -> String {
         match self.run.not_observed(what) {
             Some(why) => format!("{what} was not observed: {}", why.trim_end_matches('.')),
@@ -448,7 +439,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Time that a value of a rate covers.
+/// The time that a value of a rate covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     pub length_s: f64,
@@ -458,8 +449,8 @@ pub(crate) struct Span {
     pub statements: f64,
 }
 
-/// Where the time begins that the first sample of a series covers. A single one tells nothing of
-/// how often there is to be one: it may cover all that was before it.
+/// The start of the time that the first sample of a series covers. A single sample shows no period:
+/// it may cover all the time before it.
 fn begins(series: &Series, at: f64) -> f64 {
     match series.points.as_slice() {
         [_] => 0.0,

@@ -1,11 +1,11 @@
-//! What sessions waited for in the server, where that limits the figures.
+//! The waits of sessions in the server, if they limit the figures.
 
 use dyno_core::record::{RunRecord, Series};
 
-/// A share of the sessions that is worth a sentence.
+/// The least share of the sessions to report.
 const SHARE_MIN: f64 = 0.05;
 
-/// In how many samples at least: sessions that begin open their tables.
+/// The least number of samples: sessions that begin also open their tables.
 const SAMPLES_MIN: usize = 3;
 
 /// The share of opened tables missing in the cache; below it the cache is no limit.
@@ -16,7 +16,7 @@ const THROTTLED_MIN: f64 = 50.0;
 
 const OPENING: &str = "db.sessions[opening_tables]";
 
-/// What the server's list of sessions says of a limit, in whole sentences; mostly nothing.
+/// Limits shown by the server's list of sessions, as sentences; usually empty.
 pub fn waits(run: &RunRecord) -> Vec<String> {
     [opening_tables(run), throttled(run)]
         .into_iter()
@@ -37,13 +37,13 @@ fn throttled(run: &RunRecord) -> Option<String> {
     })
 }
 
-/// How many sessions were opening tables, of those of the run.
+/// The share of the run's sessions that were opening tables.
 fn opening_tables(run: &RunRecord) -> Option<String> {
     let sessions = f64::from(run.head.drive.as_ref()?.sessions);
     let measured_s = run.summary.as_ref()?.measured_s;
     let series = run.series(OPENING)?;
     let mean = series.mean(0.0, measured_s)?;
-    // The server's list has all sessions, those of others too: the share is one of all.
+    // The server's list includes the sessions of others: the share is one of all.
     let largest = |series: &Series| {
         series
             .points
@@ -111,7 +111,7 @@ mod tests {
                 source: "the list of processes".into(),
             },
             kind: SeriesKind::Gauge,
-            // Before the measurement it does not count.
+            // Values before the measurement do not count.
             points: vec![
                 (-1.0, sessions),
                 (1.0, 0.0),
@@ -150,7 +150,7 @@ mod tests {
         let told = "The server's cache of tables: 15 % of the sessions, those of others among \
                     them, were opening tables on average.";
         assert_eq!(waits(&crowded), [told]);
-        // More than there are is told of nobody.
+        // More sessions than the run has are attributed to nobody.
         let crowded = waits(&run(8.65));
         let told = "75 % of the sessions, those of others among them,";
         assert!(crowded[0].contains(told), "{crowded:?}");

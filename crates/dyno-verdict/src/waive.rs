@@ -1,4 +1,4 @@
-//! Findings that the user does not want to count.
+//! Findings excluded from the verdict by the user.
 
 use dyno_core::finding::{Finding, Waiver};
 
@@ -14,17 +14,17 @@ use crate::registry::checks;
     )
 )]
 pub struct UnknownCheck {
-    /// As the user wrote it.
+    /// The name in the waiver.
     pub name: String,
     /// The check with the nearest name.
     pub meant: Option<&'static str>,
 }
 
-/// Gives findings the reasons why they do not count. Waiving a check that passed is no error: a
+/// Excludes findings from the verdict, with reasons. Waiving a check that passed is not an error: a
 /// script that waives it once waives it always.
 ///
 /// # Errors
-/// [`UnknownCheck`] for a name that no check has; no finding is changed then.
+/// [`UnknownCheck`] for an unknown name; the findings are then unchanged.
 pub fn waive(findings: &mut [Finding], waivers: &[Waiver]) -> Result<(), UnknownCheck> {
     for waiver in waivers {
         known(&waiver.check)?;
@@ -40,7 +40,7 @@ pub fn waive(findings: &mut [Finding], waivers: &[Waiver]) -> Result<(), Unknown
 }
 
 fn known(name: &str) -> Result<(), UnknownCheck> {
-    // So far apart may a name be that was misspelt.
+    // The largest edit distance to a misspelt name.
     const DISTANCE_MAX: usize = 3;
     if checks().iter().any(|check| check.name == name) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Stalls of rates as they occur.
+//! Stalls in realistic rates.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -24,7 +24,6 @@ fn spans(rates: &[u64]) -> Vec<(f64, f64)> {
     found.spans.iter().map(pair).collect()
 }
 
-/// A level with some noise that repeats.
 fn noisy(seconds: usize, level: u64) -> Vec<u64> {
     let noise = |second: usize| level * (90 + (second as u64 * 37) % 21) / 100;
     (0..seconds).map(noise).collect()
@@ -41,7 +40,7 @@ fn a_run_that_stands_still_for_most_of_its_time_has_a_level() {
     assert!((found.share() - 11.0 / 14.0).abs() < 1e-9);
     assert!((2700.0..=3300.0).contains(&found.level_per_s));
     assert_eq!(found.moving(&[1.0; 14]).len(), 3);
-    // A trickle is no more than nothing.
+    // A trickle is a stall, too.
     rates[2..13].fill(20);
     assert_eq!(spans(&rates), [(2.0, 13.0)]);
 }
@@ -71,7 +70,7 @@ fn a_lower_level_to_the_end_is_no_stall() {
     let mut rates = noisy(30, 40_000);
     rates[15..].fill(900);
     assert_eq!(spans(&rates), []);
-    // It came back, or did next to nothing.
+    // A rate that recovers, or falls to almost nothing, is a stall.
     rates[28..].fill(40_000);
     assert_eq!(spans(&rates), [(15.0, 28.0)]);
     rates[15..].fill(3);
@@ -94,7 +93,7 @@ fn a_cold_start_is_no_stall() {
     let mut rates = noisy(60, 3500);
     rates[..3].copy_from_slice(&[525, 525, 1200]);
     assert!(spans(&rates).is_empty());
-    // But a beginning without anything is.
+    // But an empty beginning is a stall.
     rates[..2].fill(0);
     assert_eq!(spans(&rates), [(0.0, 2.0)]);
 }
@@ -142,7 +141,7 @@ fn silences_are_known_to_the_millisecond() {
     );
     assert_eq!((found.silences.len(), found.own.len()), (2, 1));
     assert!(near(found.whole_s, 1.0));
-    // The seconds that freezes began in are left where hardly any other is.
+    // Seconds in which a freeze began stay if few other seconds remain.
     let rates = [
         490, 102, 388, 350, 142, 488, 104, 388, 490, 488, 487, 488, 492, 492,
     ];
@@ -152,7 +151,7 @@ fn silences_are_known_to_the_millisecond() {
         found.moving(&rates.map(|rate| rate as f64)),
         [490.0, 488.0, 490.0, 488.0, 487.0, 488.0, 492.0, 492.0]
     );
-    // A run of three seconds has no level but that of its moving time.
+    // A run of three seconds only has the level of its moving time.
     let short = of_bins(&bins(&[1000; 3]), &events[..0], Shortest::default());
     assert!(short.is_err());
     let silent = [event(EventKind::Stall, 1.0, 1.0)];

@@ -10,21 +10,21 @@ use crate::bins::{self, Bin, ROOM_S};
 /// The stalls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
-    /// In the order of time.
+    /// In time order.
     pub stalls: Vec<Stall>,
     /// The length of the measurement's whole seconds.
     measured_s: f64,
 }
 
 impl Told {
-    /// How long all of them lasted together.
+    /// The total length in seconds.
     pub fn stalled_s(&self) -> f64 {
-        // The sum of nothing is -0.0.
+        // An empty sum is -0.0.
         let lengths = self.stalls.iter().map(Stall::length_s);
         lengths.fold(0.0, |a, b| a + b)
     }
 
-    /// How long the longest lasted, 0 without any.
+    /// The length of the longest in seconds, 0 without any.
     pub fn longest_s(&self) -> f64 {
         self.stalls.iter().map(Stall::length_s).fold(0.0, f64::max)
     }
@@ -36,7 +36,7 @@ impl Told {
     }
 }
 
-/// The stalls that the run's verdict stored, or, without a verdict, those that its record shows.
+/// The stalls that the run's verdict stored, or, without a verdict, those in its record.
 ///
 /// # Errors
 /// [`TooLittle`] if none are stored and the record cannot show them.
@@ -55,8 +55,8 @@ pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
 }
 
 impl Stalls {
-    /// As the verdict stores them. No event ended in a silence; for seconds the record has the
-    /// count.
+    /// The stalls as the verdict stores them. No event ended in a silence; for whole seconds the
+    /// record has the count.
     pub fn list(&self, bins: &[Bin]) -> Vec<Stall> {
         let stall = |span: &super::Span| {
             let within =
@@ -78,8 +78,8 @@ impl Stalls {
     }
 }
 
-/// The whole seconds of a scheduled load, scaled to its mean level, without those in which nothing
-/// was asked for. Other loads stay as they are.
+/// The whole seconds of a scheduled load, scaled to its mean level, without those with a scheduled
+/// load of 0. Other loads are unchanged.
 fn levelled(run: &RunRecord, bins: Vec<Bin>) -> Vec<Bin> {
     let drive = run.head.drive.as_ref();
     let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {

@@ -1,4 +1,4 @@
-//! Windows against the same reckoned by hand.
+//! Windows, compared with manual calculations.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -63,7 +63,7 @@ fn interval(at_s: f64, printed: f64) -> IntervalSummary {
     }
 }
 
-/// A second each, from `first` on.
+/// One second each, from `first` on.
 fn run(first: i32, rates: &[f64]) -> RunRecord {
     let mut run = RunRecord::new(head());
     let ends = (first + 1..).map(f64::from);
@@ -238,7 +238,7 @@ proptest! {
             bins::of(run).iter().map(bins::Bin::events_per_s).collect()
         };
         prop_assert_eq!(of(&part), of(&alone));
-        // The same once more, by another way.
+        // The same calculated in another way.
         let mut sorted = rates[from..to].to_vec();
         sorted.sort_by(f64::total_cmp);
         let half = sorted.len() / 2;

@@ -1,4 +1,4 @@
-//! What was said before, against what was measured.
+//! Claims, checked against the measurements.
 
 mod bounds;
 
@@ -16,19 +16,19 @@ use super::ratio::{Pairs, Ratio, Source, over_blocks};
 use super::{Figure, Measured};
 use crate::file::{Check, Claim, Experiment, OneOrMany, Scalar, Where};
 
-/// What the measurement says of a claim.
+/// The judgement of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// What was measured is as claimed, the whole of its interval.
+    /// The whole interval of the measurement is as claimed.
     Agrees,
-    /// None of its interval is.
+    /// No part of the interval is as claimed.
     Differs,
-    /// The interval holds both, or there is none.
+    /// The interval is partly as claimed, or missing.
     CannotTell,
 }
 
 impl Judgement {
-    /// In a word or two.
+    /// As printed in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -38,18 +38,18 @@ impl Judgement {
     }
 }
 
-/// A claim, and what the measurement says of it.
+/// A claim and its judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The claim in words.
+    /// The text of the claim.
     pub text: String,
-    /// What comes of it.
+    /// The judgement.
     pub judgement: Judgement,
-    /// What was measured, and what was expected.
+    /// The measured and the expected value.
     pub evidence: String,
 }
 
-/// What of a claim's check this version does not judge, as the names of its keys.
+/// The keys of a claim's check that this version does not judge.
 pub fn not_judged(check: &Check) -> Vec<&'static str> {
     let known = [
         ("sum", !check.sum.is_empty()),
@@ -64,12 +64,12 @@ pub fn not_judged(check: &Check) -> Vec<&'static str> {
 }
 
 const CONFIDENCE: f64 = 0.95;
-/// What is said of a claim about cells that no trial was made of.
+/// The evidence for a claim about cells without a trial.
 const NOTHING: &str = "no trial that counts has what it is about; a smaller scale may leave it out";
 
-/// Figures in which an open loop only repeats its offered rate.
+/// Figures that only repeat the offered rate of an open loop.
 const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
-/// An open loop kept the offered rate if it reached this share of it.
+/// An open loop kept the offered rate if it reached at least this share of it.
 const KEPT: f64 = 0.98;
 const RATE_ASKED: &str = "its trials are open loops that kept the requested rate: claim a response \
                           time such as p99, late_share or backlog";
@@ -88,17 +88,17 @@ fn plain(value: f64) -> String {
 }
 
 impl Ratio {
-    /// In words: 0.77 (0.72 – 0.83, 5 blocks).
+    /// As text: 0.77 (0.72 – 0.83, 5 blocks).
     pub fn words(&self) -> String {
         format!("{} ({})", self.value_words(), self.bounds_words())
     }
 
-    /// Its value alone.
+    /// Only its value.
     pub fn value_words(&self) -> String {
         plain(self.value)
     }
 
-    /// Its interval, and where that comes from: 0.72 – 0.83, 5 blocks.
+    /// Its interval and the source of that: 0.72 – 0.83, 5 blocks.
     pub fn bounds_words(&self) -> String {
         match self.bounds {
             Some(own) => format!(
@@ -113,7 +113,7 @@ impl Ratio {
 }
 
 impl Experiment {
-    /// What the trials say of each claim.
+    /// Judges each claim by the trials.
     pub fn judge(&self, trials: &[Measured]) -> Vec<Answer> {
         let claims = self.claims.iter();
         claims.map(|claim| self.answer(claim, trials)).collect()
@@ -164,7 +164,7 @@ impl Experiment {
         about.peek().is_some() && about.all(kept)
     }
 
-    /// How many of the trials that a claim is about are doubtful.
+    /// The number of doubtful trials that a claim is about, as text.
     fn doubt(&self, check: &Check, trials: &[Measured]) -> Option<String> {
         let to = match check.to.is_empty() {
             true => &self.design.baseline,
@@ -187,7 +187,6 @@ impl Experiment {
         }
     }
 
-    /// The figure that a claim is about.
     fn measured(&self, check: &Check, trials: &[Measured]) -> Result<Ratio, String> {
         let step = check.step.as_deref();
         let within = |trial: &Measured| self.is_of(trial, &check.cells);
@@ -224,13 +223,13 @@ impl Experiment {
             .map(String::as_str)
             .collect();
         let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
-        // What `of` does not name is the same on both sides.
+        // Factors that `of` does not name have equal levels on both sides.
         let to = |trial: &Measured| within(trial) && self.is_of(trial, to);
         let pairs = Pairs::of(trials, (&of, &to), &besides, &figure);
         pairs.ratio(CONFIDENCE).ok_or_else(nothing)
     }
 
-    /// Whether a trial is of these cells, where `min` and `max` are a factor's ends.
+    /// Whether a trial is of these cells; `min` and `max` are the ends of a factor.
     pub fn is_of(&self, trial: &Measured, cells: &Where) -> bool {
         cells.iter().all(|(name, levels)| {
             let Some(own) = trial.levels.get(name) else {
@@ -246,7 +245,6 @@ impl Experiment {
         })
     }
 
-    /// The smallest or the largest level of a factor.
     fn end_of(&self, name: &str, which: &str) -> Option<String> {
         let factor = self.factor(name)?;
         let levels = factor
@@ -264,7 +262,6 @@ impl Experiment {
         end.map(|level| (*level).to_owned())
     }
 
-    /// Whether these cells stalled and the others did not.
     fn stalls(&self, check: &Check, trials: &[Measured]) -> Result<(Judgement, String), String> {
         let (mut of_these, mut of_others) = ((0, 0), (0, 0));
         let within = |trial: &&Measured| trial.is_usable() && self.is_of(trial, &check.cells);
@@ -292,7 +289,7 @@ impl Experiment {
         Ok((judgement, evidence))
     }
 
-    /// From which level of a factor on something is so.
+    /// The level of a factor from which the ratio is below `ratio_below`.
     fn first(&self, check: &Check, trials: &[Measured]) -> Result<(Judgement, String), String> {
         let name = check.first.as_deref().unwrap_or_default();
         let factor = self
@@ -356,7 +353,7 @@ impl Experiment {
         Ok((judgement, format!("{evidence}; claimed {expected}")))
     }
 
-    /// The level that others of a factor are set against.
+    /// The level that a factor's other levels are compared with.
     pub fn base_level(&self, factor: &str) -> Option<String> {
         self.factor(factor).map(|factor| base_of(self, factor))
     }
@@ -365,7 +362,6 @@ impl Experiment {
 type Chosen<'a> = &'a dyn Fn(&Measured) -> bool;
 type Read<'a> = &'a dyn Fn(&Measured) -> Option<Figure>;
 
-/// A figure of the trials that are chosen.
 fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<Ratio> {
     let mut by_block: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for trial in trials

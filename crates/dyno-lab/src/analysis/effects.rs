@@ -1,25 +1,25 @@
-//! What each factor does, over all levels of the others.
+//! The effect of each factor, over all levels of the others.
 
 use super::Measured;
 use super::ratio::{Pairs, Ratio};
 use crate::file::{Experiment, Factor};
 
-/// What a level makes of a figure, as a ratio to its factor's base.
+/// The effect of a level on a figure, as a ratio to its factor's base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// The level, such as `binlog=1`; of an interaction both.
+    /// The level, such as `binlog=1`; both levels of an interaction.
     pub what: String,
-    /// What it is a ratio to.
+    /// The base of the ratio.
     pub base: String,
-    /// The ratio, with an interval of its own.
+    /// The ratio with its interval.
     pub ratio: Ratio,
-    /// Whether it is shown to be none, as one of all that are looked at together (Bonferroni).
+    /// Whether the effect is significant after correcting for the number of effects (Bonferroni).
     pub is_shown: bool,
 }
 
 const CONFIDENCE: f64 = 0.95;
 
-/// The level that others of the factor are set against.
+/// The level that a factor's other levels are compared with.
 pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
     let name = factor.name.get_ref();
     let of_design = experiment.design.baseline.get(name);
@@ -38,7 +38,7 @@ pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
         .get_ref()
         .iter()
         .map(|level| level.get_ref().name());
-    // A number may be written otherwise.
+    // The same number may be written in different ways.
     let known = told.and_then(|told| {
         levels
             .find(|level| {
@@ -56,14 +56,14 @@ fn others<'a>(factor: &'a Factor, base: &'a str) -> impl Iterator<Item = &'a str
         .filter(move |level| *level != base)
 }
 
-/// The logarithms of what each level makes of a figure, block by block: what decides when enough
-/// blocks are measured.
+/// The logarithms of the effects of each level on a figure, per block, from which the experiment
+/// decides whether it has enough blocks.
 pub fn block_logs(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Vec<f64>> {
     let pairs = alone(experiment, trials, figure).into_iter();
     pairs.map(|(_, _, pairs)| pairs.blocks()).collect()
 }
 
-/// What each level of each factor that is crossed makes of a figure.
+/// The effect of each level of each crossed factor on a figure.
 pub fn effects(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Effect> {
     judged(alone(experiment, trials, figure))
 }
@@ -88,8 +88,7 @@ fn alone(
     found
 }
 
-/// Whether two factors do more, or less, together than each alone: ratios of ratios, of each two
-/// factors that are crossed.
+/// Interactions of each pair of crossed factors: ratios of ratios.
 pub fn interactions(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Effect> {
     let figure = |trial: &Measured| trial.figure(None, figure);
     let factors = experiment.crossed();
@@ -183,7 +182,7 @@ mod tests {
             let found = effects(&experiment, &all, "rate");
             shown += usize::from(found.iter().any(|effect| effect.is_shown));
         }
-        // 5 % of experiments, one effect or more of two.
+        // About 5 % of the experiments show one or both effects.
         assert!(shown <= 18, "{shown} of 200");
     }
 
@@ -205,7 +204,7 @@ mod tests {
         assert!(coarse.is_precise(&measured(&coarse, 8)));
         let fine = with("0.0001");
         assert!(!fine.is_precise(&measured(&fine, 8)));
-        // There are no more than twelve.
+        // There are at most twelve.
         assert!(fine.is_precise(&measured(&fine, 12)));
         assert!(with("0.5").is_precise(&[]));
     }

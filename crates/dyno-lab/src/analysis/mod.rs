@@ -1,8 +1,8 @@
-//! What trials say together: ratios with intervals, effects of factors, and claims.
+//! Analysis of trials: ratios with intervals, effects of factors, and claims.
 //!
-//! Ratios are of neighbours: of the trials of one block whose other levels are equal. A block is a
-//! repetition of all of them, so that what varies from block to block, restarts among it, is in the
-//! interval. Refused trials are not used.
+//! Ratios compare neighbours: trials of one block with equal levels of the other factors. A block
+//! repeats all of them, so the interval includes the variation between blocks, including restarts.
+//! Refused trials are not used.
 
 pub(crate) mod claims;
 mod effects;
@@ -26,27 +26,27 @@ pub type Figures = BTreeMap<String, Figure>;
 pub struct Figure {
     /// Its value.
     pub value: f64,
-    /// Its standard error over its value, from within the run; `None` where it cannot be told.
+    /// Its standard error over its value, from within the run; `None` if unknown.
     pub error: Option<f64>,
 }
 
-/// A trial that is done.
+/// A finished trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Its level of each factor.
     pub levels: BTreeMap<String, String>,
-    /// Its block.
+    /// Its block, from 0.
     pub block: usize,
     /// The worst verdict of its runs.
     pub verdict: Option<Verdict>,
-    /// Its runs.
+    /// The ids of its runs.
     pub runs: Vec<i64>,
-    /// Its figures by step; the step of a trial of a single run has no name.
+    /// Its figures by step; the step of a trial with a single run has an empty name.
     pub steps: BTreeMap<String, Figures>,
 }
 
 impl Measured {
-    /// Whether its figures count.
+    /// Whether its figures are used.
     pub fn is_usable(&self) -> bool {
         self.verdict != Some(Verdict::Refused)
     }
@@ -64,7 +64,7 @@ impl Measured {
     fn figure(&self, step: Option<&str>, name: &str) -> Option<Figure> {
         let figures = match step {
             Some(step) => self.steps.get(step).or_else(|| {
-                // Steps are called l.i1 and i1.
+                // Steps have names such as l.i1 and i1.
                 let mut all = self.steps.iter();
                 let short = |name: &str| name.trim_start_matches("l.").to_owned();
                 all.find(|(name, _)| short(name) == short(step))

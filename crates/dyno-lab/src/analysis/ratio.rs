@@ -7,19 +7,19 @@ use dyno_stats::{Bounds, mean};
 
 use super::{Figure, Measured};
 
-/// Where an interval comes from.
+/// The source of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// From so many blocks.
+    /// The variation between this many blocks.
     Blocks(usize),
-    /// From the seconds within single trials, which do not tell what another start would give.
+    /// The seconds within single trials, which do not show how much another start would vary.
     Within,
-    /// There is none.
+    /// No interval.
     Nothing,
 }
 
 impl Source {
-    /// In words.
+    /// As printed in reports.
     pub fn words(self) -> String {
         match self {
             Self::Blocks(blocks) => format!("{blocks} blocks"),
@@ -34,15 +34,15 @@ impl Source {
 pub struct Ratio {
     /// Its value.
     pub value: f64,
-    /// The interval that holds the true one.
+    /// Its confidence interval.
     pub bounds: Option<Bounds>,
-    /// Where the interval comes from.
+    /// The source of the interval.
     pub source: Source,
-    /// From so many pairs of trials.
+    /// The number of pairs of trials.
     pub pairs: usize,
 }
 
-/// No one measures more blocks than this.
+/// The largest number of blocks to suggest.
 const BLOCKS_NEEDED_MAX: usize = 1_000;
 
 impl Ratio {
@@ -54,8 +54,8 @@ impl Ratio {
             .is_some_and(|own| own.contains(1.0) && (own.low < SMALL.0 || own.high > SMALL.1))
     }
 
-    /// About how many more blocks would show a difference as large as this one, if blocks vary as
-    /// before; `None` if unknown, or if no number would suffice.
+    /// Roughly the number of further blocks that would show a difference this large, if blocks vary
+    /// as before; `None` if unknown, or if no number would suffice.
     pub fn blocks_needed(&self) -> Option<usize> {
         let (Source::Blocks(blocks), Some(bounds)) = (self.source, self.bounds) else {
             return None;
@@ -74,7 +74,7 @@ impl Ratio {
 
 /// The half-width of the interval of a mean, in standard deviations of the values.
 fn mean_reach(count: usize, confidence: f64) -> Option<f64> {
-    // Values of standard deviation 1: as many of each sign, and 0 in an odd number.
+    // Values of standard deviation 1: equally many of each sign, and a 0 in an odd number.
     let pairs = (count / 2).max(1) as f64;
     let size = ((count as f64 - 1.0) / (2.0 * pairs)).sqrt();
     let values: Vec<f64> = (0..count)
@@ -90,8 +90,8 @@ fn mean_reach(count: usize, confidence: f64) -> Option<f64> {
 
 const CONFIDENCE: f64 = 0.95;
 
-/// The ratio of some trials' figure to that of others, of neighbours: of the trials of one block
-/// whose levels are equal but for those `besides`. `None` where no two are.
+/// The ratio of a figure between neighbours: trials of one block with equal levels of all factors
+/// except `besides`. `None` if there are no such pairs.
 pub fn between(
     trials: &[Measured],
     (of, to): (Side<'_>, Side<'_>),
@@ -102,14 +102,14 @@ pub fn between(
     Pairs::of(trials, (of, to), besides, &figure).ratio(CONFIDENCE)
 }
 
-/// A block, and the levels that both sides have in common.
+/// A block, and the levels common to both sides.
 type Key = (usize, Vec<(String, String)>);
 
-/// Chooses trials of one side.
+/// Selects the trials of one side.
 pub type Side<'a> = &'a dyn Fn(&Measured) -> bool;
 
-/// Logarithms of figures over others, of each block and each combination of the levels that both
-/// have in common, with the square of their standard errors.
+/// Logarithms of the ratios of a figure, by block and combination of common levels, with the
+/// squares of their standard errors.
 pub(super) struct Pairs {
     by_block: BTreeMap<usize, Vec<(f64, Option<f64>)>>,
 }
@@ -181,7 +181,6 @@ impl Pairs {
         }
     }
 
-    /// The mean of each block.
     pub(super) fn blocks(&self) -> Vec<f64> {
         let means = self.by_block.values().map(|pairs| {
             let logs: Vec<f64> = pairs.iter().map(|(log, _)| *log).collect();
@@ -190,7 +189,6 @@ impl Pairs {
         means.flatten().collect()
     }
 
-    /// The ratio over all blocks.
     pub(super) fn ratio(&self, confidence: f64) -> Option<Ratio> {
         let blocks = self.blocks();
         let value = mean(&blocks)?;
@@ -227,8 +225,8 @@ impl Pairs {
     }
 }
 
-/// How many standard errors hold a normal value with this confidence; as the errors are from within
-/// one run, no finer than this table.
+/// The two-sided normal quantile of this confidence; a coarse table is enough, because the errors
+/// are from within one run.
 fn normal_quantile(confidence: f64) -> f64 {
     match confidence {
         c if c <= 0.95 => 1.959_964,
@@ -238,7 +236,7 @@ fn normal_quantile(confidence: f64) -> f64 {
     }
 }
 
-/// A figure over trials, block by block.
+/// A figure over trials, with the variation between blocks.
 pub(super) fn over_blocks(by_block: &BTreeMap<usize, Vec<f64>>) -> Option<Ratio> {
     let means: Vec<f64> = by_block
         .values()

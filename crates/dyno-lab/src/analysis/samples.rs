@@ -1,4 +1,4 @@
-//! Trials that are made up, for tests.
+//! Made-up trials for tests.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn crossed() -> Experiment {
     Experiment::parse("x.toml", text, None).unwrap()
 }
 
-/// Trials of so many blocks, with rates from their levels and a noise of 1 %.
+/// Trials of this many blocks, with rates by level and a noise of 1 %.
 pub(super) fn trials(
     experiment: &Experiment,
     blocks: usize,

@@ -1,11 +1,10 @@
-//! Which load generators there are, as far as the file alone tells.
+//! Checks of `[agents]` that need only the file.
 
 use dyno_core::plan::AgentItem;
 
 use super::{Agents, Experiment};
 use crate::error::Problems;
 
-/// Adds what is wrong with `[agents]`.
 pub(super) fn check(experiment: &Experiment, problems: &mut Problems) {
     let Some(spanned) = &experiment.agents else {
         return;
@@ -17,7 +16,7 @@ pub(super) fn check(experiment: &Experiment, problems: &mut Problems) {
     }
 }
 
-/// What is wrong: the text that is, and why.
+/// The errors: the text, and why it is wrong.
 fn wrong(agents: &Agents) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     let mut add = |text: &str, what: String| wrong.push((text.to_owned(), what));

@@ -1,4 +1,4 @@
-//! What types cannot hold: names that must be declared, crossings that cannot be.
+//! Checks that the types cannot express: undeclared names, impossible crossings.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,7 +10,6 @@ use super::{Experiment, Factor, Level, OneOrMany, Where};
 use crate::error::{Problems, nearest};
 use crate::levels;
 
-/// Adds all that is wrong with an experiment.
 pub(crate) fn check(experiment: &Experiment, problems: &mut Problems) {
     let version = *experiment.experiment.get_ref();
     if version != 1 {
@@ -127,7 +126,7 @@ fn one_factor(experiment: &Experiment, factor: &Factor, problems: &mut Problems)
     }
 }
 
-/// What is wrong with a plain level of a factor that is the load's own.
+/// Why a plain level of a load factor is wrong.
 fn of_load(factor: &str, level: &str) -> Option<String> {
     let is_good = match factor {
         "sessions" | "clients" => level.parse::<u32>().is_ok_and(|count| count > 0),
@@ -194,8 +193,7 @@ fn wheres(experiment: &Experiment) -> Vec<(&Where, bool)> {
     all
 }
 
-/// A smaller scale has fewer levels: what a report says of others is not wrong there, but in the
-/// whole file it is.
+/// A smaller scale has fewer levels: reports may refer to levels that only the whole file has.
 fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Problems) {
     for (name, levels) in cells {
         let span = levels.span();
@@ -219,10 +217,10 @@ fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Pr
     }
 }
 
-/// More trials than these are a slip.
+/// More trials are assumed to be a mistake.
 const TRIALS_MAX: u64 = 100_000;
 
-/// Whether there are so many trials that a plan of them would take all memory.
+/// Why there are too many trials to plan in memory.
 fn too_many(experiment: &Experiment) -> Option<String> {
     let design = &experiment.design;
     let levels = experiment.crossed().into_iter();
@@ -307,8 +305,8 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
     }
 }
 
-/// A factor without a level in any trial: it is neither crossed nor in a cell of the list. A
-/// smaller scale may leave one out.
+/// Reports factors without a level in any trial: neither crossed nor in a listed cell. A smaller
+/// scale may leave one out.
 fn idle(experiment: &Experiment, problems: &mut Problems) {
     let design = &experiment.design;
     let crossed = experiment.crossed();

@@ -1,4 +1,4 @@
-//! A level: a plain value, or a bundle with a name.
+//! A level: a plain value, or a named bundle.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,38 +26,38 @@ pub enum Level {
 pub struct Bundle {
     /// Its name.
     pub name: String,
-    /// All that other levels of the factor say, in this order, before what stands here.
+    /// The levels that this one extends, applied in order before its own keys.
     pub like: Option<OneOrMany<String>>,
     /// Settings.
     #[serde(default)]
     pub set: Values,
-    /// Settings of the server that are left out.
+    /// Settings of the server to remove.
     #[serde(default)]
     pub unset: Vec<String>,
-    /// Settings in place of all of the server's.
+    /// Settings that replace all settings of the server.
     pub replace_set: Option<Values>,
     /// Options of the workload.
     #[serde(default)]
     pub options: Values,
-    /// How its data come to the file system of a level.
+    /// How to put its data on the level's file system.
     pub data_by: Option<LoadedBy>,
     /// Another server.
     pub server: Option<Server>,
     /// Limits of the host.
     #[serde(default)]
     pub host: Values,
-    /// Statements on the running server.
+    /// Statements to execute on the running server.
     #[serde(default)]
     pub sql: Vec<String>,
-    /// Options of the mount.
+    /// Mount options.
     pub mount: Option<String>,
     /// The file system.
     pub fs: Option<String>,
-    /// What it costs: the name of a price.
+    /// The name of its price.
     pub price: Option<String>,
-    /// A command that runs meanwhile.
+    /// A command that runs during the trial.
     pub command: Option<String>,
-    /// What is kept of it.
+    /// Output of the command to keep.
     #[serde(default)]
     pub output: BTreeMap<String, String>,
 }
@@ -71,7 +71,7 @@ impl Level {
         }
     }
 
-    /// The bundle, of a level that is one.
+    /// The bundle, if the level is one.
     pub fn bundle(&self) -> Option<&Bundle> {
         match self {
             Self::Plain(..) => None,
@@ -96,7 +96,7 @@ impl JsonSchema for Level {
     }
 }
 
-/// A plain value, or a bundle with a name.
+/// A plain value, or a named bundle.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

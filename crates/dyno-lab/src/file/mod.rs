@@ -1,4 +1,4 @@
-//! The file of an experiment: from TOML to types, each mistake with its place.
+//! The file of an experiment: from TOML to types, with positions in errors.
 
 mod agents;
 mod check;
@@ -27,7 +27,7 @@ pub use values::{OneOrMany, Rate, Scalar, Size, Time};
 use crate::error::{Error, Problem, Problems, nearest};
 
 impl Experiment {
-    /// Reads a file, in one of its scales if one is named.
+    /// Reads a file, optionally in one of its scales.
     ///
     /// # Errors
     /// See [`Experiment::parse`]; and a file that cannot be read.
@@ -43,10 +43,10 @@ impl Experiment {
         Self::parse(&name, &text, scale)
     }
 
-    /// Reads a text; `file` is what messages call it.
+    /// Parses a text; `file` is its name in messages.
     ///
     /// # Errors
-    /// All that was found wrong, with places.
+    /// All errors in the text, with positions.
     pub fn parse(file: &str, text: &str, scale: Option<&str>) -> Result<Self, Error> {
         let mut problems = Problems::of(text);
         let refused = |what: Problems| Error {
@@ -73,13 +73,13 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// A factor by name.
+    /// The factor with this name.
     pub fn factor(&self, name: &str) -> Option<&Factor> {
         let mut factors = self.factors.iter();
         factors.find(|factor| factor.name.get_ref() == name)
     }
 
-    /// The factors that are crossed, in the order of the crossing.
+    /// The crossed factors, in crossing order.
     pub fn crossed(&self) -> Vec<&Factor> {
         match &self.design.cross {
             None => self.factors.iter().collect(),
@@ -90,7 +90,7 @@ impl Experiment {
         }
     }
 
-    /// Levels are called as they are written: 15.50, not 15.5.
+    /// Keeps the levels' names as written: 15.50, not 15.5.
     fn keep_texts(&mut self, text: &str) {
         for factor in &mut self.factors {
             for level in factor.levels.get_mut() {
@@ -120,7 +120,7 @@ fn tables<'a>(
     scale::apply(table.get_mut(), scale, problems).then_some(table)
 }
 
-/// What a deserializer says, with the nearest right word.
+/// A deserializer's message, with the nearest valid word.
 fn said(message: &str) -> String {
     for (what, called) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some((word, rest)) = message

@@ -1,4 +1,4 @@
-//! `[price]`: what servers, storage and operations cost, on a day.
+//! `[price]`: prices of servers, storage and operations on a given day.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,63 +9,63 @@ use toml::Spanned;
 use super::Experiment;
 use crate::error::{Problems, nearest};
 
-/// Hours of a mean month, unless told otherwise.
+/// Hours of an average month, the default.
 const HOURS_PER_MONTH: f64 = 730.0;
-/// The keys of `[price]` that are no components.
+/// The keys of `[price]` that are not components.
 const OWN: [&str; 4] = ["date", "hours_per_month", "nodes", "currency"];
 
-/// Prices of a day.
+/// Prices on a given day.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
     /// The day.
     pub date: String,
-    /// What is paid in.
+    /// The currency.
     pub currency: String,
-    /// How many hours are paid for in a month.
+    /// The number of hours billed per month.
     pub hours_per_month: f64,
-    /// How many of each component a server of several nodes needs.
+    /// The quantity of each component for a server with several nodes.
     pub nodes: f64,
-    /// By the names that levels have for them.
+    /// Components by the names that levels use.
     pub components: BTreeMap<String, Price>,
 }
 
-/// What one component costs.
+/// The price of one component.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// An hour of a server, paid as it is used.
+    /// Per hour of an on-demand server.
     pub on_demand: Option<f64>,
-    /// An hour of a server that was reserved.
+    /// Per hour of a reserved server.
     pub reserved: Option<f64>,
-    /// A month, whatever is used.
+    /// Fixed price per month.
     pub monthly: Option<f64>,
-    /// How much storage.
+    /// Size of the storage in GB.
     pub gb: Option<f64>,
-    /// A month of each of its GB.
+    /// Per GB and month.
     pub per_gb_month: Option<f64>,
-    /// How many operations per second are provided.
+    /// Provisioned operations per second.
     pub iops: Option<f64>,
-    /// A month of each of them.
+    /// Per provisioned operation per second and month.
     pub per_iops_month: Option<f64>,
 }
 
-/// What the components of a cell cost in a month, apart.
+/// The monthly cost of a cell by kind of component.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Monthly {
-    /// Servers as they are used; `None` where one has no such price.
+    /// On-demand servers; `None` if one has no such price.
     pub on_demand: Option<f64>,
-    /// Servers that were reserved; `None` where one has no such price.
+    /// Reserved servers; `None` if one has no such price.
     pub reserved: Option<f64>,
     /// Storage by its size.
     pub storage: f64,
-    /// Provided operations.
+    /// Provisioned operations.
     pub iops: f64,
-    /// What is paid for whatever is used.
+    /// Fixed prices.
     pub flat: f64,
 }
 
 impl Monthly {
-    /// All of it, with servers as they are used and as they were reserved.
+    /// The totals with on-demand and with reserved servers.
     pub fn totals(&self) -> [Option<f64>; 2] {
         let others = self.storage + self.iops + self.flat;
         [self.on_demand, self.reserved].map(|servers| Some(servers? + others))
@@ -73,7 +73,7 @@ impl Monthly {
 }
 
 impl Prices {
-    /// A month of what has these names.
+    /// The monthly cost of the components with these names.
     pub fn monthly(&self, names: &[String]) -> Monthly {
         let mut all = Monthly::default();
         let known = names.iter().filter_map(|name| self.components.get(name));
@@ -100,7 +100,7 @@ impl Prices {
         all
     }
 
-    /// Puts a key of `[price]` in; what is wrong with it.
+    /// Adds a key of `[price]`; returns an error message if it is wrong.
     fn put(&mut self, name: &str, value: &Spanned<toml::Value>) -> Option<String> {
         let inner = value.get_ref();
         let number = inner.as_float().or(inner.as_integer().map(|n| n as f64));
@@ -141,13 +141,12 @@ impl Prices {
 }
 
 impl Experiment {
-    /// Its prices, if it has some.
+    /// Its prices, if any.
     pub fn prices(&self) -> Option<Prices> {
         read(self).ok().flatten()
     }
 }
 
-/// What is wrong with a price, and where.
 type Wrong = (Range<usize>, String);
 
 fn read(experiment: &Experiment) -> Result<Option<Prices>, Vec<Wrong>> {
@@ -203,7 +202,7 @@ fn mistake(price: &Price) -> Option<String> {
         .then(|| "`iops` and `per_iops_month` belong together".to_owned())
 }
 
-/// Adds what is wrong with the prices, and with the names that levels have for them.
+/// Adds the errors in the prices and in the levels' price names.
 pub(super) fn check(experiment: &Experiment, problems: &mut Problems<'_>) {
     let prices = match read(experiment) {
         Ok(prices) => prices,
@@ -257,7 +256,7 @@ mod tests {
         );
         assert!(near(own.totals()[0], 291.27 + 2025.0), "{own:?}");
         assert!(near(own.totals()[1], 183.96 + 2025.0), "{own:?}");
-        // Nothing is paid for servers: not by reservation either.
+        // Servers are free, also reserved ones.
         assert_eq!(prices.monthly(&[]).totals(), [Some(0.0), Some(0.0)]);
     }
 

@@ -1,4 +1,4 @@
-//! What is done and shown beside the load: probes, disturbances, tables, plots, claims.
+//! Everything except the load: probes, disturbances, tables, plots, claims.
 
 use std::collections::BTreeMap;
 
@@ -9,61 +9,61 @@ use toml::Spanned;
 use super::types::{PlainWhere, Where};
 use super::values::{OneOrMany, Rate, Scalar, Time};
 
-/// One text, or one by server family.
+/// One statement, or one per server family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected SQL, or SQL by server: { mysql = \"…\" }"
 )]
 pub enum Sql {
-    /// For all.
+    /// For all server families.
     Every(String),
     /// By server family.
     Each(BTreeMap<String, String>),
 }
 
-/// A small operation at a fixed rate, from a connection of its own.
+/// A small operation at a fixed rate on a separate connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Its name.
     pub name: String,
-    /// The nodes it asks: `primary`, `each`, or names.
+    /// The target nodes: `primary`, `each`, or names.
     #[serde(default)]
     pub on: Vec<String>,
-    /// How often.
+    /// Operations per unit of time.
     pub rate: Rate,
-    /// What it executes.
+    /// The statement to execute.
     pub sql: Sql,
 }
 
-/// What is done to the servers while they are measured.
+/// A disturbance of the servers during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disturb {
     /// Its name.
     pub name: String,
-    /// When, from the beginning of measuring.
+    /// Start time, from the beginning of the measurement.
     pub at: Option<Time>,
-    /// After another: "NAME ends".
+    /// Start after another disturbance: "NAME ends".
     pub after: Option<String>,
-    /// When something is so: "rate > 100/s for 5s".
+    /// Start when a condition holds: "rate > 100/s for 5s".
     pub when: Option<String>,
-    /// How long after that.
+    /// Delay after that.
     pub wait: Option<Time>,
-    /// On which node.
+    /// The target node.
     pub on: Option<String>,
-    /// What is executed.
+    /// The statement to execute.
     pub sql: Option<Sql>,
-    /// Where its phases are seen, by server family.
+    /// Where to observe its phases, by server family.
     #[serde(default)]
     pub phases: BTreeMap<String, String>,
-    /// What tells that a node has it, by server family.
+    /// How to detect that a node has applied it, by server family.
     #[serde(default)]
     pub done_on_each: BTreeMap<String, String>,
 }
 
-/// What a table shows.
+/// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]
@@ -84,20 +84,20 @@ pub enum TableKind {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// What it shows.
+    /// The kind of table.
     pub kind: TableKind,
-    /// A name, for overrides.
+    /// A name, for scales to override it.
     pub name: Option<String>,
-    /// Factors of rows.
+    /// The factors of the rows.
     #[serde(default)]
     pub rows: Vec<String>,
-    /// Factors of columns.
+    /// The factors of the columns.
     pub columns: Option<OneOrMany<String>>,
     /// The figure in the cells.
     pub figure: Option<String>,
-    /// The factor of pairs.
+    /// The factor with two paired levels.
     pub pair: Option<String>,
-    /// The factor along which it scales.
+    /// The factor for scaling.
     pub over: Option<String>,
     /// Only these cells.
     #[serde(default, rename = "where")]
@@ -105,7 +105,7 @@ pub struct Table {
     pub cells: Where,
 }
 
-/// What a plot shows.
+/// The kind of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]
@@ -122,26 +122,26 @@ pub enum PlotKind {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// What it shows.
+    /// The kind of plot.
     pub kind: PlotKind,
-    /// A name, for overrides.
+    /// A name, for scales to override it.
     pub name: Option<String>,
-    /// The factor of panels.
+    /// The factor of the panels.
     pub panel: Option<String>,
-    /// The figures of panels.
+    /// The figures of the panels.
     #[serde(default)]
     pub panels: Vec<String>,
-    /// The factor of lines.
+    /// The factor of the lines.
     pub line: Option<String>,
-    /// The factor along the axis.
+    /// The factor of the x axis.
     pub x: Option<String>,
-    /// The factor of colours.
+    /// The factor of the colours.
     pub colour: Option<String>,
-    /// The figure.
+    /// The figure to plot.
     pub figure: Option<String>,
-    /// The series.
+    /// The time series to plot.
     pub series: Option<String>,
-    /// A part of the time, so long.
+    /// The length of the part to zoom into.
     pub zoom: Option<Time>,
     /// Only these cells.
     #[serde(default, rename = "where")]
@@ -149,18 +149,18 @@ pub struct Plot {
     pub cells: Where,
 }
 
-/// What was said before.
+/// A claim to check.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// In words.
+    /// The claim as text.
     #[schemars(with = "String")]
     pub text: Spanned<String>,
-    /// How it is checked.
+    /// How to check it.
     pub check: Check,
 }
 
-/// How a claim is checked.
+/// How to check a claim.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]

@@ -1,4 +1,4 @@
-//! A smaller version of an experiment: values by dotted key, put in place before types are read.
+//! Smaller versions of an experiment: values by dotted key, substituted before the types are read.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Problems, nearest};
 
-/// Applies the scale of this name; whether that went well.
+/// Applies the scale with this name; returns whether that succeeded.
 pub(crate) fn apply(table: &mut DeTable, scale: Option<&str>, problems: &mut Problems) -> bool {
     let Some(name) = scale else { return true };
     let scales = table
@@ -29,7 +29,7 @@ pub(crate) fn apply(table: &mut DeTable, scale: Option<&str>, problems: &mut Pro
         return false;
     };
     let mut good = true;
-    // What levels are changed to comes before which of them are chosen.
+    // Changes to levels come before the selection of levels.
     let chooses = |key: &str| key.ends_with(".levels");
     let (last, first): (Vec<_>, Vec<_>) = overrides
         .iter()
@@ -52,7 +52,7 @@ pub(crate) fn apply(table: &mut DeTable, scale: Option<&str>, problems: &mut Pro
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// Puts a value at a path; the path's names are looked up in lists by `name`.
+/// Puts a value at a path; names in the path select list entries by their `name`.
 fn put<'a>(
     table: &mut DeTable<'a>,
     path: &[&str],
@@ -87,7 +87,7 @@ fn put<'a>(
         DeValue::Table(inner) => put(inner, rest, key, value),
         DeValue::Array(list) => {
             let names: Vec<String> = list.iter().filter_map(name_of).collect();
-            // A name may have dots itself: the longest that fits.
+            // A name may contain dots: take the longest that fits.
             for taken in (1..rest.len()).rev() {
                 let name = rest[..taken].join(".");
                 let found = list
@@ -112,7 +112,7 @@ fn replace<'a>(table: &mut DeTable<'a>, name: &str, key: &Spanned<Cow<'a, str>>,
     }
 }
 
-/// Levels that are chosen by the names of bundles are these bundles.
+/// Selected levels that are names of bundles become these bundles.
 fn by_name<'a>(there: Option<&Value<'a>>, mut chosen: Value<'a>) -> Value<'a> {
     let Some(DeValue::Array(bundles)) = there.map(Spanned::get_ref) else {
         return chosen;

@@ -1,4 +1,4 @@
-//! An experiment as its file has it.
+//! The types of an experiment's file.
 
 use std::collections::BTreeMap;
 
@@ -12,50 +12,50 @@ use super::values::{OneOrMany, Rate, Scalar, Size, Time};
 
 /// Names with values.
 pub type Values = BTreeMap<String, Scalar>;
-/// Levels by factor: which cells are meant.
+/// Levels by factor: a selection of cells.
 pub type Where = BTreeMap<String, Spanned<OneOrMany<Scalar>>>;
-/// The same, as the schema has it.
+/// The same type for the schema.
 pub(crate) type PlainWhere = BTreeMap<String, OneOrMany<Scalar>>;
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// The version of this grammar: 1.
+    /// The version of the file format: 1.
     #[schemars(with = "u32")]
     pub experiment: Spanned<u32>,
-    /// What is to be found out.
+    /// The question that the experiment answers.
     pub question: String,
-    /// Where it comes from.
+    /// The source of the experiment.
     pub cite: Option<String>,
-    /// The server of every trial.
+    /// The server of all trials.
     #[serde(default)]
     pub server: Server,
-    /// What is loaded before.
+    /// The data to load before the trials.
     #[serde(default)]
     pub data: Data,
-    /// What runs while measuring.
+    /// The load to measure.
     #[serde(default)]
     pub load: Load,
-    /// What is varied.
+    /// The factors to vary.
     #[serde(default, rename = "factor")]
     pub factors: Vec<Factor>,
-    /// Which trials, in which order.
+    /// Which trials to run, in which order.
     #[serde(default)]
     pub design: Design,
-    /// What is put back before trials.
+    /// What to reset before each trial.
     #[serde(default)]
     pub reset: Reset,
-    /// What is observed beside the usual.
+    /// Additional observations.
     #[serde(default)]
     pub observe: Observe,
-    /// The load generators that share each trial's load; without any it is this process.
+    /// The agents that share the load of each trial; by default this process generates it.
     #[schemars(with = "Option<Agents>")]
     pub agents: Option<Spanned<Agents>>,
     /// Small operations at a fixed rate.
     #[serde(default, rename = "probe")]
     pub probes: Vec<Probe>,
-    /// What is done to the servers meanwhile.
+    /// Disturbances of the servers during the measurement.
     #[serde(default, rename = "disturb")]
     pub disturbances: Vec<Disturb>,
     /// The report's tables.
@@ -64,18 +64,18 @@ pub struct Experiment {
     /// The report's plots.
     #[serde(default, rename = "plot")]
     pub plots: Vec<Plot>,
-    /// What was said before, to be checked.
+    /// Claims to check.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
     /// Prices: `date`, `hours_per_month`, `nodes`, and components by name.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub price: BTreeMap<String, Spanned<toml::Value>>,
-    /// The highest rate that keeps a limit, in place of a fixed load: "max rate with p99 < 10ms".
+    /// Search for the highest rate within a limit instead of a fixed load: "max rate with p99
+    /// < 10ms".
     #[schemars(with = "Option<String>")]
     pub search: Option<Spanned<String>>,
-    /// Of which statements the server's plans are kept with each trial: `true` for those of the
-    /// load.
+    /// Keep the execution plans of these statements with each trial: `true` for those of the load.
     pub explain: Option<Explain>,
     /// Smaller versions of the experiment: values by dotted key.
     #[serde(default)]
@@ -86,35 +86,35 @@ pub struct Experiment {
     pub is_scaled: bool,
 }
 
-/// The load generators that share the load of each trial, as `dyno run` has them.
+/// The agents that share the load of each trial, as in `dyno run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agents {
-    /// Who they are: `local:2`, `ssh:gen1`, `ssh:gen2=3` with three parts, or the names of those
-    /// that join the bus.
+    /// The agents: `local:2`, `ssh:gen1`, `ssh:gen2=3` with three parts, or the names of those that
+    /// join the bus.
     pub hosts: Vec<String>,
-    /// `fail` or `degrade`: what becomes of a trial that loses one.
+    /// What to do with a trial that loses an agent: `fail` or `degrade`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_loss: Option<String>,
-    /// `weights`, as the hosts say, or `capacity`: what the parts go by.
+    /// How to divide the load: by `weights` of the hosts, or by `capacity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How Dyno is called on other hosts.
+    /// The Dyno command on other hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The NATS server that agents join, its key, and the authority of its certificate.
+    /// The NATS server that agents join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
-    /// The coordinator's key on it.
+    /// The coordinator's key for the NATS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_key: Option<String>,
-    /// The authority of its certificate.
+    /// The certificate authority of the NATS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_ca: Option<String>,
 }
 
 impl Agents {
-    /// The options of `dyno run` that say the same.
+    /// The equivalent options of `dyno run`.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![("agents", self.hosts.join(","))];
         let others = [
@@ -133,45 +133,45 @@ impl Agents {
     }
 }
 
-/// What is observed beside the usual: all else is, once a second.
+/// Additional observations; everything else is observed once a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// Rate, rows and latency of each shape of statement, and the server's digests.
+    /// Rate, rows and latency of each statement shape, and the server's digests.
     #[serde(default)]
     pub statements: bool,
-    /// Where the CPU time of server and client goes, sampled with `perf`.
-    // Trials of experiments without it are the same as ever.
+    /// Sample the CPU time of server and client with `perf`.
+    // Skipped by default, so that trials without it keep their identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cpu_profile: bool,
 }
 
-/// Of which statements the server's plans are kept.
+/// The statements to keep execution plans of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected true, a statement or a list of statements"
 )]
 pub enum Explain {
-    /// Of those of the load, or of none.
+    /// `true` for the statements of the load, `false` for none.
     All(bool),
-    /// Of these.
+    /// These statements.
     Statements(OneOrMany<String>),
 }
 
-/// A server, whole or what a level changes of it.
+/// A server, or the changes that a level makes to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// What runs in a sandbox, such as `mysql` or `mariadb-11.4`.
+    /// The kind of a sandbox server, such as `mysql` or `mariadb-11.4`.
     pub kind: Option<String>,
-    /// A server that runs already.
+    /// The address of a server that is already running.
     pub url: Option<String>,
-    /// How its nodes are tied.
+    /// How its nodes are connected.
     pub topology: Option<Topology>,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: Option<u32>,
-    /// Where its programs are.
+    /// The directory of its programs.
     pub basedir: Option<String>,
     /// Its settings.
     #[serde(default)]
@@ -179,17 +179,17 @@ pub struct Server {
     /// Its plugins.
     #[serde(default)]
     pub plugins: Vec<String>,
-    /// Variables of its environment, such as `LD_PRELOAD`.
+    /// Its environment variables, such as `LD_PRELOAD`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: Values,
-    /// Files that it reads, by name; `{file NAME}` in a setting is the path of one.
+    /// Files for it, by name; `{file NAME}` in a setting is the path of one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: Values,
-    /// A proxy before it.
+    /// A proxy in front of it.
     pub proxy: Option<Values>,
 }
 
-/// How a server's nodes are tied.
+/// How a server's nodes are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -205,7 +205,7 @@ pub enum Topology {
     Streaming,
 }
 
-/// What is loaded.
+/// The data to load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
@@ -214,68 +214,68 @@ pub struct Data {
     /// Its options.
     #[serde(default)]
     pub options: Values,
-    /// The seed of its rows.
+    /// The seed of the rows.
     pub seed: Option<u64>,
-    /// Nothing is loaded.
+    /// Load no data.
     #[serde(default)]
     pub none: bool,
-    /// How data come to another file system; whatever is quickest, unless told otherwise.
+    /// How to put the data on another file system; the fastest way by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<LoadedBy>,
 }
 
-/// How data come to another file system.
+/// How to put data on another file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadedBy {
     /// The workload loads them there.
     Sql,
-    /// Files are copied that were loaded elsewhere.
+    /// Copy files that were loaded elsewhere.
     Copy,
 }
 
-/// What runs while measuring.
+/// The load to measure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// The workload.
     pub workload: Option<String>,
-    /// Simulated users.
+    /// The number of sessions.
     pub sessions: Option<u32>,
-    /// Clients of a workload that has steps.
+    /// The number of clients of a multi-step workload.
     pub clients: Option<u32>,
-    /// Arrivals per second: open loop.
+    /// Arrivals per second, for an open loop.
     pub rate: Option<Rate>,
-    /// How long before measuring.
+    /// The duration of the warm-up.
     pub warmup: Option<Time>,
-    /// How long is measured.
+    /// The duration of the measurement.
     pub time: Option<Time>,
     /// The workload's options.
     #[serde(default)]
     pub options: Values,
-    /// Percentiles of the latency.
+    /// Percentiles of the latency to report.
     #[serde(default)]
     pub percentiles: Vec<f64>,
-    /// What is said of the caches.
+    /// The cache condition to verify.
     pub claim: Option<Cache>,
-    /// No load but the probes.
+    /// No load except the probes.
     #[serde(default)]
     pub none: bool,
 }
 
-/// What is said of the caches.
+/// The cache condition to verify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// By the sizes of memory and data.
+    /// Derived from the sizes of memory and data.
     Auto,
-    /// All data is in memory.
+    /// All data fits in memory.
     InMemory,
-    /// It is not.
+    /// The data does not fit in memory.
     OnDisk,
 }
 
-/// What a factor's change costs, cheapest first.
+/// The change that a factor requires, cheapest first.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -287,14 +287,14 @@ pub enum Applies {
     Online,
     /// A restart.
     Start,
-    /// Data restored elsewhere.
+    /// A restore of the data elsewhere.
     Place,
     /// Other data.
     Load,
 }
 
 impl Applies {
-    /// The word of the grammar.
+    /// The keyword in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -306,50 +306,50 @@ impl Applies {
     }
 }
 
-/// What is varied.
+/// A factor to vary.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     /// Its name.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// What its change needs.
+    /// The change that it requires.
     pub applies: Applies,
-    /// The setting that plain levels are values of.
+    /// The setting that takes plain levels as values.
     pub setting: Option<String>,
     /// Its levels.
     #[schemars(with = "Vec<Level>")]
     pub levels: Spanned<Vec<Spanned<Level>>>,
-    /// Settings by another factor's level; `{level}` in them is this factor's.
+    /// Settings by another factor's level; `{level}` in them is this factor's level.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, Values>>")]
     pub set_by: BTreeMap<String, Spanned<BTreeMap<String, Values>>>,
-    /// What undoes an online level: SQL, or `server.restart`.
+    /// How to undo an online level: SQL, or `server.restart`.
     pub undo: Option<OneOrMany<String>>,
-    /// SQL by name, for `{NAME}` in levels.
+    /// SQL by name, substituted for `{NAME}` in levels.
     #[serde(default)]
     pub prefix: BTreeMap<String, String>,
-    /// A query whose answer is kept with the trial.
+    /// A query; its result is kept with the trial.
     pub verify: Option<String>,
-    /// Settings that move with it and are meant to.
+    /// Settings that intentionally change with it.
     #[serde(default)]
     pub implies: Vec<String>,
-    /// The level that is the server as it stands.
+    /// The level that equals the unchanged server.
     #[schemars(with = "Option<String>")]
     pub base: Option<Spanned<String>>,
-    /// The size of the file systems that are made for it.
+    /// The size of the file systems created for it.
     pub size: Option<Size>,
-    /// All levels of the file, where a scale chose some: what these may be `like`.
+    /// All levels of the file, if a scale selected some: they can still be used in `like`.
     #[serde(default, rename = "levels of the file")]
     #[schemars(skip)]
     pub reserve: Vec<Level>,
 }
 
-/// Which trials, in which order.
+/// Which trials to run, in which order.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// The factors that are crossed; all, if left out.
+    /// The factors to cross; all by default.
     #[schemars(with = "Option<Vec<String>>")]
     pub cross: Option<Vec<Spanned<String>>>,
     /// Only these cells.
@@ -360,35 +360,35 @@ pub struct Design {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub nest: Vec<Spanned<String>>,
-    /// A factor of two levels that are neighbours in time.
+    /// A factor with two levels; their trials run next to each other.
     #[schemars(with = "Option<String>")]
     pub pair: Option<Spanned<String>>,
     /// The order of trials.
     #[serde(default)]
     pub order: Order,
-    /// The cells that others are compared with.
+    /// The cells to compare the others with.
     #[serde(default)]
     #[schemars(with = "PlainWhere")]
     pub baseline: Where,
-    /// The baseline also first, in the middle and last in each block.
+    /// Also run the baseline first, in the middle and last in each block.
     #[serde(default)]
     pub bracket: bool,
-    /// How many blocks.
+    /// The number of blocks.
     #[schemars(with = "Option<u32>")]
     pub repeats: Option<Spanned<u32>>,
-    /// Repeat until ratios are as precise as this.
+    /// Repeat until ratios reach this precision.
     pub precision: Option<Scalar>,
-    /// Extra trials of the baseline.
+    /// The number of extra trials of the baseline.
     #[serde(default)]
     pub aa: u32,
-    /// What all may take.
+    /// The time limit of the experiment.
     pub budget: Option<Time>,
-    /// The best is measured again.
+    /// Measure the best cell again.
     #[serde(default)]
     pub rerun_best: bool,
-    /// At most so many blocks.
+    /// The largest number of blocks.
     pub max_blocks: Option<u32>,
-    /// The seed of the order.
+    /// The seed of the random order.
     #[serde(default)]
     pub seed: u64,
 }
@@ -397,49 +397,49 @@ pub struct Design {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Each repeat is a block of all cells, in an order of its own.
+    /// Each repeat is a block of all cells, in a new random order.
     #[default]
     Random,
-    /// A cell's repeats follow each other; cells in random order.
+    /// All repeats of a cell are consecutive; cells are in random order.
     Blocks,
-    /// As in the file.
+    /// The order of the file.
     Listed,
 }
 
-/// What is put back before trials.
+/// What to reset before each trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
-    /// The data.
+    /// How to reset the data.
     pub data: Option<ResetData>,
-    /// The page cache.
+    /// Whether to drop the page cache.
     pub page_cache: Option<PageCache>,
-    /// Trims the device.
+    /// Trim the device.
     #[serde(default)]
     pub trim: bool,
-    /// The pause after it.
+    /// The pause after the reset.
     pub settle: Option<Settle>,
 }
 
-/// How data is put back.
+/// How to reset the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetData {
-    /// From its image.
+    /// Restore the image.
     Restore,
-    /// To nothing.
+    /// Empty it.
     Empty,
-    /// Not.
+    /// Keep it.
     Keep,
 }
 
-/// What becomes of the page cache.
+/// What to do with the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
-    /// It is dropped.
+    /// Drop it.
     Drop,
-    /// It is kept.
+    /// Keep it.
     Keep,
 }
 
@@ -450,21 +450,21 @@ pub enum PageCache {
     expecting = "expected a time such as 30s, or { until, at_most }"
 )]
 pub enum Settle {
-    /// So long.
+    /// A fixed time.
     Time(Time),
     /// Until the server is quiet.
     Until {
-        /// What is waited for.
+        /// The condition to wait for.
         until: Quiet,
-        /// No longer than this.
+        /// The maximum time to wait.
         at_most: Time,
     },
 }
 
-/// What is waited for.
+/// The condition to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Quiet {
-    /// Nothing is left to do in the background.
+    /// No background work is left.
     Quiet,
 }

@@ -1,4 +1,4 @@
-//! Values that stand in many places of a file.
+//! Values used in several places of a file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A setting's or option's value.
+/// The value of a setting or option.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a text, a number, true or false")]
 pub enum Scalar {
@@ -16,7 +16,7 @@ pub enum Scalar {
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// Another number.
+    /// A number with a fraction.
     Float(f64),
     /// A text.
     Text(String),
@@ -34,7 +34,7 @@ impl fmt::Display for Scalar {
 }
 
 impl Scalar {
-    /// Whether it names a level: by its text, or by the number that both are.
+    /// Whether it names a level: by its text, or as the same number.
     pub fn names(&self, level: &str) -> bool {
         let text = self.to_string();
         text == level
@@ -43,18 +43,18 @@ impl Scalar {
     }
 }
 
-/// One, or a list.
+/// One value, or a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected one value or a list of values")]
 pub enum OneOrMany<T> {
-    /// One.
+    /// One value.
     One(T),
     /// A list.
     Many(Vec<T>),
 }
 
 impl<T> OneOrMany<T> {
-    /// All of them.
+    /// All values.
     pub fn all(&self) -> &[T] {
         match self {
             Self::One(one) => std::slice::from_ref(one),
@@ -73,7 +73,7 @@ macro_rules! quantity {
         }
 
         impl $name {
-            /// Its value; it was checked when it was read.
+            /// Its value, checked when it was read.
             pub fn value(&self) -> $value {
                 $parse(&self.text).unwrap_or_default()
             }

@@ -1,4 +1,4 @@
-//! Experiments on simulated servers, killed at any instant.
+//! Experiments on simulated servers, killed at any moment.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn read(design: &str, reset: &str) -> Experiment {
     Experiment::parse("x.toml", &text, None).unwrap()
 }
 
-/// A server that has what it was given, until it fails.
+/// A server that keeps its state until it fails.
 #[derive(Default)]
 struct Server {
     image: Option<String>,
@@ -53,7 +53,7 @@ impl Server {
     }
 }
 
-/// What is on disk, which outlives a process.
+/// The state on disk, which survives a process.
 #[derive(Default)]
 struct File {
     attempts: BTreeMap<usize, usize>,
@@ -71,10 +71,9 @@ impl File {
     }
 }
 
-/// When a process is killed, counted in instants.
 struct Killed;
 
-/// One process, which may be killed before, within and after each trial.
+/// One process, which may be killed before, during and after each trial.
 fn process(
     experiment: &Experiment,
     trials: &Trials,
@@ -190,7 +189,7 @@ fn trials_are_told_apart_from_those_before_resuming() {
     let mut schedule = Schedule::new(&experiment, &trials, &progress);
     assert_eq!(schedule.left(), 2);
     let next = schedule.next().unwrap();
-    // Nothing is known of the server, whatever trial came before it in the plan.
+    // The state of the server is unknown, whatever trial came before it in the plan.
     assert_eq!((next.trial, next.change), (5, Change::Restore));
     schedule.ended(Outcome::Done);
     assert_eq!(schedule.ahead().collect::<Vec<_>>(), [3]);

@@ -1,39 +1,37 @@
-//! The energy distance between what lies before and after every split of a segment.
+//! The energy distance between the values before and after each split of a segment.
 //!
-//! What lies after may end before the segment does, or a passing change would be weighed against
-//! a mixture of itself and what follows; a dozen ends are tried. A scan takes every pair of values
-//! once, in a loop without branches that runs over several pairs at a time: for the few hundred
-//! values of a segment that is quicker than any tree.
+//! The part after a split may end before the segment does; a dozen ends are tried. Without this, a
+//! temporary change would be compared with a mixture of itself and the values after it. A scan
+//! visits each pair of values once, in a branchless loop over several pairs at a time, which for
+//! the few hundred values of a segment is faster than a tree.
 
 use crate::random::Random;
 
-/// A split and how good it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
-    /// Values before it.
+    /// The number of values before it.
     pub(super) index: usize,
     /// m n / (m + n) times the energy distance.
     pub(super) energy: f64,
 }
 
-/// How many ends are tried for what lies after a split, evenly spread over the segment.
+/// The number of ends tried for the part after a split, evenly spread over the segment.
 const ENDS: usize = 12;
 
-/// Pairs taken at a time.
+/// Pairs processed at a time.
 const LANES: usize = 8;
 
-/// A segment, to be scanned in many orders.
 pub(super) struct Scan {
     values: Vec<f64>,
-    /// The values in the order being scanned.
+    /// The values in their current order.
     order: Vec<f64>,
-    /// Starts and ends of blocks, in a random order.
+    /// Starts and ends of blocks, in random order.
     blocks: Vec<(usize, usize)>,
-    /// 1 / i, because dividing is slow.
+    /// 1 / i, because division is slow.
     inverse: Vec<f64>,
     /// The sum of the distances of all pairs before each split.
     within: Vec<f64>,
-    /// The sum of the distances of each value to all that were taken in so far.
+    /// The sum of the distances of each value to all values added so far.
     distances: Vec<f64>,
 }
 
@@ -49,7 +47,6 @@ impl Scan {
         }
     }
 
-    /// Puts blocks of `block` values into a random order.
     pub(super) fn shuffle(&mut self, block: usize, random: &mut Random) {
         if block <= 1 {
             random.shuffle(&mut self.order);
@@ -69,7 +66,7 @@ impl Scan {
         }
     }
 
-    /// The best split of the present order with at least `min_segment` (2 or more) values a side.
+    /// The best split of the current order with at least `min_segment` (2 or more) values a side.
     pub(super) fn best(&mut self, min_segment: usize) -> Option<Split> {
         let n = self.order.len();
         let mut best: Option<Split> = None;
@@ -87,7 +84,6 @@ impl Scan {
         best
     }
 
-    /// Adds the distances between the value at `index` and all before it.
     fn take_in(&mut self, index: usize) {
         let value = self.order[index];
         let mut sums = [0.0; LANES];
@@ -114,7 +110,7 @@ impl Scan {
         self.within[index + 1] = self.within[index] + sum;
     }
 
-    /// Weighs every split of what lies before `end`, all of which has been taken in.
+    /// Evaluates every split of the values before `end`; all must have been added.
     fn weigh(&self, end: usize, min_segment: usize, best: &mut Option<Split>) {
         let total = self.within[end];
         let mut to_all: f64 = self.distances[..min_segment - 1].iter().sum();

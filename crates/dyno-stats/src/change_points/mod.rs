@@ -1,15 +1,14 @@
-//! Where a series changes: E-divisive (Matteson and James, "A Nonparametric Approach for Multiple
-//! Change Point Analysis of Multivariate Data").
+//! Change points of a series: E-divisive (Matteson and James, "A Nonparametric Approach for
+//! Multiple Change Point Analysis of Multivariate Data").
 //!
-//! A split is judged by the energy distance between what lies before and after it, which sees
-//! changes of level, spread and shape; the best split of all segments is kept while random orders
-//! of the values within their segments rarely give one as good.
+//! The score of a split is the energy distance between the values before and after it, which
+//! detects changes of level, spread and shape. The best split of all segments is kept if random
+//! orders of the values within their segments rarely give one as good.
 //!
-//! Three simplifications keep an hour of seconds below a tenth of a second. What lies after a
-//! split ends at one of a dozen places, not anywhere. Series of more than [`CELLS_MAX`] values are
-//! compared by the means of equal cells, so that in those mostly changes of level are seen; the
-//! index is then refined on the values. Permuting stops as soon as the split can no longer become
-//! significant.
+//! Three simplifications keep the time for an hour of seconds below a tenth of a second. The part
+//! after a split ends at one of a dozen places. Series of more than [`CELLS_MAX`] values are
+//! compared by the means of equal cells, which mostly detects changes of level; the index is then
+//! refined on the values. Permuting stops as soon as the split can no longer become significant.
 
 mod energy;
 
@@ -18,41 +17,43 @@ use crate::autocorrelation::autocorrelation_time;
 use crate::random::Random;
 use energy::{Scan, Split};
 
-/// A series is compared in at most so many cells.
+/// The largest number of cells that a series is reduced to.
 pub const CELLS_MAX: usize = 300;
 
-/// What may trade places under the hypothesis that nothing changes.
+/// The units that are exchangeable under the null hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// Single values: they are independent. On a correlated series this sees changes everywhere.
+    /// Single values, assumed independent. On an autocorrelated series this finds changes
+    /// everywhere.
     Values,
-    /// Blocks of so many successive values: what correlates stays together.
+    /// Blocks of this many successive values, which preserve autocorrelation.
     Blocks(usize),
-    /// Blocks whose length follows from the autocorrelation time that the series has about the
-    /// levels found so far, so that the changes themselves do not count as correlation.
+    /// Blocks with a length derived from the autocorrelation time of the series about the levels
+    /// found so far, so that the changes themselves do not count as correlation.
     ///
-    /// Few long blocks can hardly surprise: in a strongly correlated series a passing change, and
-    /// one near an end, often go unseen (`steady::steady_state` looks at the ends by other means).
+    /// A few long blocks are rarely significant: in a strongly autocorrelated series, temporary
+    /// changes and changes near an end are often missed (`steady::steady_state` looks at the ends
+    /// by other means).
     Measured,
 }
 
-/// How change points are looked for.
+/// Options of the search for change points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoints {
-    /// The fewest values between two change points, and before the first and after the last.
+    /// The fewest values between two change points, before the first, and after the last.
     pub min_segment: usize,
-    /// The chance of a first change point where there is none, in (0, 1).
+    /// The chance of a false first change point, in (0, 1).
     pub significance: f64,
-    /// Random orders to compare with; fewer than 1 / `significance` - 1 can find nothing.
+    /// The number of random orders; fewer than 1 / `significance` - 1 can find nothing.
     pub permutations: usize,
-    /// Where the random orders start from; the same seed gives the same change points.
+    /// Seed of the random orders; the same seed gives the same change points.
     pub seed: u64,
-    /// What trades places.
+    /// The units that are permuted.
     pub exchange: Exchange,
 }
 
 impl Default for ChangePoints {
-    /// Segments of ten values, 5 %, 199 orders of blocks of measured length.
+    /// Segments of ten values, 5 %, 199 permutations of blocks of measured length.
     fn default() -> Self {
         Self {
             min_segment: 10,
@@ -64,22 +65,22 @@ impl Default for ChangePoints {
     }
 }
 
-/// A change.
+/// A change point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoint {
-    /// Index of the first value after it.
+    /// Index of the first value after the change.
     pub index: usize,
-    /// The share of random orders with a split as good, the series itself being one of them;
-    /// raised by a quarter where the length of blocks was measured on the same series.
+    /// The share of random orders, including the series itself, with a split as good; raised by a
+    /// quarter if the block length was measured on the same series.
     pub p: f64,
-    /// Mean from the change point before to this one.
+    /// Mean since the previous change point.
     pub before_mean: f64,
-    /// Mean from this one to the next.
+    /// Mean up to the next change point.
     pub after_mean: f64,
 }
 
-/// The change points of a series in the order of time. None of a series that is too short, that
-/// holds what is not finite, or for options outside their ranges.
+/// The change points of a series in time order. Empty for a series that is too short or has values
+/// that are not finite, and for options out of range.
 pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint> {
     let length = options.min_segment.max(1);
     if !all_finite(series) || series.len() < 2 * length || !crate::proper(options.significance) {
@@ -112,17 +113,17 @@ pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint>
     with_means(series, &edges)
 }
 
-/// One search: the change points so far divide the cells into segments.
+/// One search: the change points found so far divide the cells into segments.
 struct Search<'a> {
     cells: &'a [f64],
     min_segment: usize,
-    /// Cells that trade places together; measured when there is none.
+    /// Cells per permuted block; measured if `None`.
     block: Option<usize>,
     options: &'a ChangePoints,
 }
 
 impl Search<'_> {
-    /// Indices of cells and p-values, in the order of time.
+    /// Indices of cells and p-values, in time order.
     fn run(&self) -> Vec<(usize, f64)> {
         let mut random = Random::new(self.options.seed);
         let mut found: Vec<(usize, f64)> = Vec::new();
@@ -154,7 +155,7 @@ impl Search<'_> {
         }
     }
 
-    /// The p-value of a split with this energy; none when it is not significant.
+    /// The p-value of a split with this energy; `None` if it is not significant.
     fn p_value(
         &self,
         scans: &mut [(usize, Scan)],
@@ -183,9 +184,9 @@ impl Search<'_> {
         (f64::from(as_good) <= most).then(|| f64::from(as_good) / orders)
     }
 
-    /// A block of measured length, from the autocorrelation time of what is left when the level
-    /// of each segment is taken away, a few best splits beyond those found: a change that is not
-    /// yet found would count as correlation.
+    /// A measured block length, from the autocorrelation time of the residuals about the level of
+    /// each segment. Segments are also split at a few best splits not yet accepted, because a
+    /// change not yet found would count as correlation.
     fn measured(&self, edges: &[usize], splits: &[(usize, Split)]) -> usize {
         let mut edges = edges.to_vec();
         let mut next = splits.to_vec();
@@ -216,34 +217,34 @@ impl Search<'_> {
     }
 }
 
-/// Chance changes make a measured block shorter, and so themselves more significant. P-values are
-/// raised by this factor for it, which simulated autoregressions ask for.
+/// Chance changes shorten a measured block and thereby look more significant. P-values are raised
+/// by this factor, chosen on simulated autoregressions.
 const MEASURED: f64 = 1.25;
 
-/// Beyond the changes found, one split for so many cells is tried before correlation is measured.
+/// Cells per additional split that is tried before correlation is measured.
 const CELLS_A_SPLIT: usize = 40;
 
-/// Those splits also take some of the slow waves away, which this factor on what the time exceeds
-/// 1 by gives back. It was chosen, with the two above and the one below, on simulated
-/// autoregressions: their false alarms at 5 % lie between 5 and 7 %.
+/// Those splits also remove some of the slow waves; this factor on the excess of the time over 1
+/// restores them. It was chosen, with the two constants above and the one below, on simulated
+/// autoregressions: their false alarms at 5 % are between 5 and 7 %.
 const RESTORED: f64 = 2.0;
 
 /// Blocks may understate the variance of a mean by this share.
 const BLOCK_BIAS: f64 = 0.04;
 
-/// Fewer blocks than this could not tell a plain step from chance: of the orders of ten blocks,
-/// five of them high, one in 126 parts high from low; of those of six, three high, one in ten.
+/// Fewer blocks could not distinguish a plain step from chance: of the orders of ten blocks, five
+/// of them high, one in 126 separates high from low; of six, three high, one in ten.
 const BLOCKS_MIN: usize = 10;
 
-/// A first-order autoregression of autocorrelation time t, cut into blocks of b values, loses
-/// (t - 1 / t) / (2 b) of the variance of its mean.
+/// A first-order autoregression of autocorrelation time t, cut into blocks of b values, loses (t -
+/// 1 / t) / (2 b) of the variance of its mean.
 fn block_length(time: f64, cells: usize) -> usize {
     let time = time.max(1.0);
     let block = ((time - 1.0 / time) / (2.0 * BLOCK_BIAS)).ceil() as usize;
     block.min(cells / BLOCKS_MIN).max(1)
 }
 
-/// Moves each edge, known to a cell, to where the means on its sides differ most.
+/// Moves each edge, known to within a cell, to where the means on its sides differ most.
 fn refine(series: &[f64], edges: &mut [(usize, f64)], cell: usize, min_segment: usize) {
     for at in 0..edges.len() {
         let start = if at == 0 { 0 } else { edges[at - 1].0 };
@@ -257,7 +258,7 @@ fn refine(series: &[f64], edges: &mut [(usize, f64)], cell: usize, min_segment: 
         let (mut best, mut widest) = (centre, f64::NEG_INFINITY);
         for index in from..=to {
             let share = index as f64 / segment.len() as f64;
-            // Up to constant factors the reduction in the sum of squares.
+            // The reduction in the sum of squares, up to constant factors.
             let gap = (before - share * total).powi(2) / (share * (1.0 - share));
             if gap > widest {
                 (best, widest) = (index, gap);

@@ -1,12 +1,12 @@
-//! Laws of scaling, fitted to levels of load.
+//! Scaling laws fitted to levels of load.
 
 use super::Level;
 use crate::{all_finite, mean};
 
-/// A fitted law of scaling: X(N) = rate N / (1 + contention (N - 1) + coherency N (N - 1)).
+/// A fitted scaling law: X(N) = rate N / (1 + contention (N - 1) + coherency N (N - 1)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
-    /// Throughput of a single unit of load, by the fit.
+    /// Fitted throughput of a single unit of load.
     pub rate: f64,
     /// Share of the work that is serial (sigma).
     pub contention: f64,
@@ -17,13 +17,13 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Throughput at a load, by the law.
+    /// Fitted throughput at a load.
     pub fn throughput(&self, n: f64) -> f64 {
         self.rate * n / (1.0 + self.contention * (n - 1.0) + self.coherency * n * (n - 1.0))
     }
 
-    /// The load with the highest throughput, sqrt((1 - sigma) / kappa); none without coherency
-    /// cost, for then there is no peak.
+    /// The load with the highest throughput, sqrt((1 - sigma) / kappa); `None` without coherency
+    /// cost, because there is no peak.
     pub fn peak(&self) -> Option<f64> {
         (self.coherency > 0.0 && self.contention < 1.0)
             .then(|| ((1.0 - self.contention) / self.coherency).sqrt())
@@ -48,10 +48,10 @@ pub fn amdahl(levels: &[Level]) -> Option<Scaling> {
     fit(levels, SERIAL)
 }
 
-/// Rounds of refinement; the fit settles in a few dozen.
+/// Rounds of refinement; the fit converges in a few dozen.
 const ROUNDS: usize = 200;
 
-/// The terms 1, N - 1 and N (N - 1) of N / X, as used by both laws and by their corner cases.
+/// The terms 1, N - 1 and N (N - 1) of N / X used by both laws and by their corner cases.
 const COHERENT: &[[bool; 3]] = &[
     [true, true, true],
     [true, false, true],
@@ -60,7 +60,7 @@ const COHERENT: &[[bool; 3]] = &[
 ];
 const SERIAL: &[[bool; 3]] = &[[true, true, false], [true, false, false]];
 
-/// The best fit of those whose coefficients are not negative.
+/// The best fit without negative coefficients.
 fn fit(levels: &[Level], subsets: &[[bool; 3]]) -> Option<Scaling> {
     let first = levels.first()?;
     let flat: Vec<f64> = levels.iter().flat_map(|at| [at.n, at.throughput]).collect();
@@ -94,8 +94,8 @@ fn squares(levels: &[Level], law: impl Fn(&Level) -> f64) -> f64 {
 }
 
 /// N / X = D(N) is linear in its coefficients. Its least squares weighted by X F^3 / N^2, where F
-/// is the throughput fitted in the round before, have the gradient of the least squares of X, so
-/// that what the rounds settle on is the least-squares fit of X itself.
+/// is the throughput fitted in the previous round, have the gradient of the least squares of X, so
+/// the rounds converge to the least-squares fit of X.
 fn refine(levels: &[Level], used: [bool; 3]) -> Option<Scaling> {
     let mut fitted: Vec<f64> = levels.iter().map(|level| level.throughput).collect();
     let mut scaling = None;
@@ -128,10 +128,12 @@ fn terms(n: f64) -> [f64; 3] {
     [1.0, n - 1.0, n * (n - 1.0)]
 }
 
-/// The normal equations of the used terms by Gaussian elimination; unused coefficients are 0.
+/// Solves the normal equations of the used terms by Gaussian elimination; unused coefficients
+/// are 0.
 fn solve(levels: &[Level], fitted: &[f64], used: [bool; 3]) -> Option<[f64; 3]> {
     let columns: Vec<usize> = (0..3).filter(|&term| used[term]).collect();
-    // Terms are scaled to their largest, or squares of N would drown the digits of the rest.
+    // Terms are scaled to their largest; squares of N would otherwise cost the others their
+    // precision.
     let scale = |term: usize| {
         let largest = levels.iter().map(|at| terms(at.n)[term].abs());
         largest.fold(f64::MIN_POSITIVE, f64::max)

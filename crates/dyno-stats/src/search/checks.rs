@@ -1,6 +1,6 @@
 use super::*;
 
-/// A limit: loads up to it lose nothing, those beyond it what they offer too much.
+/// A server that loses nothing up to the limit, and the excess beyond it.
 fn server(limit: f64, asked: &Asked) -> Outcome {
     measured(asked, 1.0 - (limit / asked.load).min(1.0))
 }
@@ -30,7 +30,6 @@ fn asked(search: &Search) -> Asked {
     }
 }
 
-/// Goes on until the search ends.
 fn finish(search: &mut Search, mut outcome: impl FnMut(&Asked) -> Outcome) -> Found {
     loop {
         match search.next() {
@@ -40,7 +39,7 @@ fn finish(search: &mut Search, mut outcome: impl FnMut(&Asked) -> Outcome) -> Fo
     }
 }
 
-/// The loads in the order in which they were tried, rounded, and how often each.
+/// The loads in the order of their first trial, rounded, and the number of trials at each.
 fn course(found: &Found) -> Vec<(f64, usize)> {
     let mut course: Vec<(f64, usize)> = Vec::new();
     for trial in &found.trials {
@@ -59,7 +58,7 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     let found = finish(&mut search, |asked| server(950.0, asked));
     assert_eq!(found.ending, Some(Ending::Bounded));
     let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
-    // 1 % of what is offered may be lost.
+    // 1 % of the offered load may be lost.
     assert!(lower.load <= 950.0 / 0.99 && upper.load > 950.0 / 0.99);
     assert!(upper.load / lower.load <= 1.02 + 1e-9);
     assert_eq!(found.voted, (found.lower, found.upper));
@@ -73,7 +72,8 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     assert!((plausible.high / 1.02 / upper.load - 1.0).abs() < 1e-9);
 }
 
-/// Four votes that agree decide; smaller candidates first, and none that cannot be a bound.
+/// Four agreeing votes decide; smaller candidates come first, and candidates that cannot be a bound
+/// are skipped.
 #[test]
 fn candidates_come_first_and_bisection_follows() {
     let mut search = new(Start::from_knee(1_000.0));
@@ -109,7 +109,6 @@ fn a_search_expands_by_two_until_it_is_bounded() {
     }
 }
 
-/// What the load generator can make is not what the server can take.
 #[test]
 fn a_ceiling_is_told_from_a_limit() {
     let found = finish(&mut new(Start::default()), |asked| measured(asked, 0.0));
@@ -178,7 +177,6 @@ fn a_void_confirmation_is_repeated() {
     assert_eq!(found.trials_for(Purpose::Confirm), 9);
 }
 
-/// Eight of ten trials confirm the voted load; six or seven do not.
 #[test]
 fn a_promise_that_six_of_ten_trials_keep_is_not_confirmed() {
     for (bad, lowered) in [(2, false), (3, true), (4, true)] {
@@ -195,7 +193,7 @@ fn a_promise_that_six_of_ten_trials_keep_is_not_confirmed() {
         assert_eq!(found.lower != found.voted.0, lowered, "{bad}");
         let trials = match bad {
             2 => 10,
-            // The third of the first load refutes it; what is left breaks the next.
+            // The third trial of the first load refutes it; the remaining ones break the next.
             bad => 3 + (bad - 3) + 8,
         };
         assert_eq!(found.trials_for(Purpose::Confirm), trials);
@@ -221,7 +219,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     let width = found.interval().unwrap();
     assert!((width.high / width.low - 1.02).abs() < 1e-9);
     assert!(found.plausible.unwrap().contains(960.0));
-    // Eight confirming trials of 10 s speak for themselves.
+    // Eight confirming trials of 10 s are enough.
     assert!(
         found
             .goodput
@@ -229,7 +227,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     );
 }
 
-/// A lower bound that was voted is never skipped by a step down.
+/// A step down never skips a lower bound that was voted.
 #[test]
 fn a_step_down_stops_at_the_next_lower_bound() {
     let mut search = new(Start::default());
@@ -284,7 +282,7 @@ fn sessions_are_searched_in_whole_numbers() {
     assert_eq!((interval.low, interval.high), (23.0, 24.0));
 }
 
-/// Trials that are too short never make a load a lower bound: the search must end all the same.
+/// Trials that are too short never make a load a lower bound, but the search must still end.
 #[test]
 fn short_trials_do_not_keep_a_search_going() {
     let goal = Goal {
@@ -302,7 +300,6 @@ fn short_trials_do_not_keep_a_search_going() {
     assert!(found.trials.iter().all(|judged| !judged.long));
 }
 
-/// Sums of durations have an end.
 #[test]
 fn no_duration_is_too_long() {
     let mut search = new(Start::default());
@@ -327,7 +324,8 @@ fn no_duration_is_too_long() {
     );
 }
 
-/// Luck at a greater load does not make it the answer: it lies below the smallest that broke.
+/// A lucky trial at a greater load does not make it the answer, which is below the smallest
+/// broken load.
 #[test]
 fn a_lucky_load_beyond_a_broken_one_is_no_bound() {
     let mut search = new(Start::default());

@@ -1,60 +1,60 @@
-//! What a search has found, and everything that led to it.
+//! The result of a search, and how it was reached.
 
 use super::tally::{Class, Tally};
 use super::{GridStep, Outcome, Purpose, Search, Trial};
 use crate::Bounds;
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Why it ended; none while it goes on.
+    /// Why it ended; `None` while it continues.
     pub ending: Option<Ending>,
-    /// The relevant lower bound, the highest load that is known to keep the promise: the largest
-    /// lower bound below `upper`.
+    /// The relevant lower bound, the highest load known to keep the promise: the largest lower
+    /// bound below `upper`.
     pub lower: Option<Bound>,
     /// The relevant upper bound: the smallest load that breaks the promise.
     pub upper: Option<Bound>,
-    /// The relevant bounds as they were voted. They differ from the above where the confirming
-    /// trials did not confirm the lower one.
+    /// The relevant bounds by the votes. They differ from `lower` and `upper` if the confirming
+    /// trials refuted the lower one.
     pub voted: (Option<Bound>, Option<Bound>),
     /// From a width below `lower` to a width above the upper bound that was voted. Near the limit
     /// votes are a matter of chance: in simulated searches for p99 with the defaults, where p99
-    /// varies by 10 % from trial to trial, the bounds themselves hold the limit in three of four,
-    /// these ends in all of a thousand, and in 95 % where p99 varies by 40 %.
+    /// varies by 10 % from trial to trial, the bounds contain the limit in three of four searches,
+    /// this interval in all of a thousand, and in 95 % where p99 varies by 40 %.
     pub plausible: Option<Bounds>,
-    /// What is correctly answered in time at `lower`, in its unit: the load without the loss that
-    /// all but the allowed share of trials there do not exceed (the draft's Conditional
-    /// Throughput). Two searches may differ in it by the goal's loss ratio for no reason.
+    /// The goodput at `lower`, in its unit: the load minus the loss that all but the allowed share
+    /// of trials there do not exceed (the draft's Conditional Throughput). Two searches may differ
+    /// in it by the goal's loss ratio for no reason.
     pub goodput: Option<f64>,
     /// Whether four of five confirming trials at `lower` kept the promise.
     pub confirmed: bool,
-    /// Each load that was tried, ascending.
+    /// The loads that were tried, ascending.
     pub loads: Vec<Tried>,
-    /// Each trial, in the order in which they were observed.
+    /// The trials, in the order in which they were observed.
     pub trials: Vec<Judged>,
 }
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The bounds are within the width. This is the only answer about the server's limit.
+    /// The bounds are within the width. Only this ending determines the server's limit.
     Bounded,
-    /// The greatest load kept the promise: what was found is the load generator's ceiling.
+    /// The greatest load kept the promise: the search reached the load generator's ceiling.
     Ceiling,
     /// The least load broke the promise.
     Floor,
-    /// One load below the other was not confirmed, too often.
+    /// Too many loads, each below the one before, were not confirmed.
     Unconfirmed,
     /// A trial and its repetition were void.
     Refused,
-    /// So many trials as were allowed decided nothing.
+    /// The maximum number of trials was reached without a decision.
     Exhausted,
 }
 
 /// A load that bounds the answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Which load.
+    /// The load's number in the grid.
     pub step: GridStep,
     /// The load: events per second, or a whole number.
     pub load: f64,
@@ -63,43 +63,43 @@ pub struct Bound {
 /// A load that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// Which load.
+    /// The load's number in the grid.
     pub step: GridStep,
     /// The load: events per second, or a whole number.
     pub load: f64,
-    /// What it is in the end.
+    /// Its final class.
     pub class: Class,
-    /// What it was voted.
+    /// Its class by the votes.
     pub voted: Class,
-    /// Votes for the promise kept.
+    /// Votes that the promise was kept.
     pub good: usize,
-    /// Votes for the promise broken.
+    /// Votes that it was broken.
     pub bad: usize,
     /// Confirming trials that kept the promise.
     pub confirmed: usize,
     /// Confirming trials that broke it.
     pub broken: usize,
-    /// What is correctly answered in time, in the unit of the load: see [`Found::goodput`]. None
-    /// where no trial was long, 0 where too little was measured to tell.
+    /// The goodput, in the unit of the load: see [`Found::goodput`]. `None` without a long trial, 0
+    /// with too little data.
     pub goodput: Option<f64>,
 }
 
-/// A trial, and what it counted as.
+/// A trial and how it was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// The trial.
     pub trial: Trial,
     /// The load: events per second, or a whole number.
     pub load: f64,
-    /// Whether it kept the promise; none of a void one.
+    /// Whether it kept the promise; `None` for a void one.
     pub good: Option<bool>,
-    /// Whether it lasted as long as trials are to; false for a void one.
+    /// Whether it lasted at least [`Goal::trial_duration`](super::Goal::trial_duration); false for
+    /// a void one.
     pub long: bool,
 }
 
 impl Found {
-    /// The relevant bounds, where both were found; see [`Found::plausible`] for how far they can
-    /// be believed.
+    /// The relevant bounds, if both were found; see [`Found::plausible`] for their reliability.
     pub fn interval(&self) -> Option<Bounds> {
         Some(Bounds {
             low: self.lower?.load,
@@ -107,13 +107,13 @@ impl Found {
         })
     }
 
-    /// How many trials said nothing about the server.
+    /// The number of void trials.
     pub fn void(&self) -> usize {
         let void = |judged: &&Judged| judged.good.is_none();
         self.trials.iter().filter(void).count()
     }
 
-    /// How many trials there were for a purpose, void ones among them.
+    /// The number of trials for a purpose, including void ones.
     pub fn trials_for(&self, purpose: Purpose) -> usize {
         let meant = |judged: &&Judged| judged.trial.purpose == purpose;
         self.trials.iter().filter(meant).count()

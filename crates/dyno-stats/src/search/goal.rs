@@ -1,66 +1,66 @@
-//! What a search looks for, how it is conducted, and between which loads.
+//! The goal of a search, its rules, and its range of loads.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// A promise, and how surely its highest load is to be found.
+/// A promise, and the certainty with which its highest load is found.
 ///
-/// The words are those of MLRsearch (draft-ietf-bmwg-mlrsearch-15): a trial is good when it kept
+/// The terms are those of MLRsearch (draft-ietf-bmwg-mlrsearch-15): a trial is good when it kept
 /// the promise and *long* when it lasted `trial_duration` or more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
     /// The largest loss ratio of a good trial, 0 up to below 1: with p99 as the promise, 0.01.
     pub loss_ratio: f64,
-    /// The share of trials at a load, by their durations, that may be bad: 0 up to below 1.
+    /// The share of the trials at a load, by duration, that may be bad: 0 up to below 1.
     pub exceed_ratio: f64,
-    /// For how long in all a load is tried, unless it is decided sooner.
+    /// The total duration of the trials at a load, unless it is decided sooner.
     pub duration_sum: Duration,
-    /// How long a trial lasts. Shorter ones only count against a load.
+    /// The duration of a trial. Shorter ones can only count against a load.
     pub trial_duration: Duration,
-    /// How near to one another the bounds come, as a share of the lower one: above 0, at most 1,
-    /// and not below `loss_ratio`.
+    /// The largest distance between the final bounds, as a share of the lower one: above 0, at most
+    /// 1, and not below `loss_ratio`.
     pub width: f64,
-    /// How the answer is confirmed, if it is.
+    /// How to confirm the answer; `None` skips the confirmation.
     pub confirm: Option<Confirm>,
-    /// A search that has seen so many trials, void ones among them, ends as it is.
+    /// The largest number of trials, including void ones.
     pub trials_max: usize,
 }
 
-/// How an answer is confirmed: by four of five further trials, which had no part in choosing it.
+/// Confirms an answer by further trials, which had no part in choosing it.
 ///
-/// The votes choose the highest of several loads, and thereby also favour lucky trials. One long
-/// trial in place of these would be stricter than the votes: an event that hits 7 % of the trials
-/// costs few votes, but hits a trial ten times as long more often than not.
+/// The votes choose the highest of several loads, and thereby also favour lucky trials. A single
+/// long trial would be stricter than the votes: an event that hits 7 % of the trials costs few
+/// votes, but hits a trial ten times as long more often than not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
     /// The number of trials, each as long as a voting trial. At least 1. Four of five must keep the
     /// promise; they end early when the rest cannot change the outcome.
     pub trials: usize,
-    /// After so many loads that were not confirmed, each a width below the one before, the search
+    /// The number of unconfirmed loads, each a width below the one before, after which the search
     /// ends unconfirmed. At least 1.
     pub broken_max: usize,
 }
 
-/// An even share of bad votes is the easiest to explain, and searches vary least in length.
+/// A majority vote is the easiest to explain, and search lengths vary least with it.
 const EXCEED_RATIO: f64 = 0.5;
-/// Votes on a load: of 400 simulated searches with 1, 3, 5, 7 and 11 votes the answers deviate by
+/// Votes on a load. In 400 simulated searches with 1, 3, 5, 7 and 11 votes the answers deviate by
 /// 4.6, 1.9, 1.2, 0.5 and 0.4 %, and take 12, 26, 39, 53 and 81 trials.
 const VOTES: u32 = 7;
 /// One and a half times the number of votes.
 const CONFIRM_TRIALS: usize = 10;
-/// Five widths of 2 % are a tenth: further down the search has found something else.
+/// Five widths of 2 % are a tenth: an answer further down would be a different one.
 const BROKEN_MAX: usize = 5;
-/// Far more than a search takes whose trials are long enough.
+/// Far more than a search with long enough trials takes.
 const TRIALS_MAX: usize = 1000;
 
 impl Goal {
-    /// For a loss ratio: trials of 10 s, seven votes, bounds within 2 % or the loss ratio.
+    /// Trials of 10 s, seven votes, bounds within 2 % or the loss ratio if that is larger.
     pub fn new(loss_ratio: f64) -> Self {
         Self::of(loss_ratio, Duration::from_secs(10), 0.02)
     }
 
-    /// For a loss ratio: trials of 60 s, seven votes, bounds within 1 % or the loss ratio.
+    /// Trials of 60 s, seven votes, bounds within 1 % or the loss ratio if that is larger.
     pub fn thorough(loss_ratio: f64) -> Self {
         Self::of(loss_ratio, Duration::from_secs(60), 0.01)
     }
@@ -81,7 +81,7 @@ impl Goal {
     }
 
     /// # Errors
-    /// What lies outside of the ranges above.
+    /// A value is out of range.
     pub(super) fn check(&self) -> Result<(), SearchError> {
         let share = |value: f64| (0.0..1.0).contains(&value);
         if !share(self.loss_ratio) {
@@ -115,23 +115,23 @@ impl Goal {
     }
 }
 
-/// The loads that may be tried.
+/// The range of loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loads {
-    /// The least.
+    /// The smallest load.
     pub min: f64,
-    /// The greatest: what the load generator can make, with room to spare.
+    /// The largest load: the load generator's ceiling, with headroom.
     pub max: f64,
-    /// Which of those between.
+    /// The spacing between them.
     pub scale: Scale,
 }
 
-/// Which loads there are.
+/// The spacing of loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Rates in events per second: four to a width, evenly spaced by their logarithms.
+    /// Rates in events per second: four per width, evenly spaced by their logarithms.
     Rates,
-    /// Whole numbers, such as those of sessions of a closed loop.
+    /// Whole numbers, such as the sessions of a closed loop.
     Whole,
 }
 
@@ -152,18 +152,19 @@ impl Loads {
     }
 }
 
-/// Where a search starts: loads that are tried first, smaller ones before greater ones, as long
-/// as they may still be a bound. Without any it starts in the middle of the loads.
+/// Where a search starts: candidates are tried first, smaller before greater ones, if they can
+/// still be a bound. By default it starts in the middle of the range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
-    /// In any order; those beyond the loads count as the nearest of them.
+    /// In any order; candidates out of range count as the nearest load.
     pub candidates: Vec<f64>,
 }
 
 impl Start {
-    /// From the rate at the knee of a closed loop, which an open one seldom reaches: 0.5, 0.9 and
-    /// 1.1 of it. The last one only matters where the one before it keeps the promise: it bounds
-    /// the answer from above in a fifth fewer trials than twice that load, and gentler.
+    /// Candidates from the rate at the saturation point of a closed loop, which an open loop seldom
+    /// reaches: 0.5, 0.9 and 1.1 of it. The last one only matters if the one before keeps the
+    /// promise: it bounds the answer from above in a fifth fewer trials than twice that load, and
+    /// more gently.
     pub fn from_knee(rate: f64) -> Self {
         Self {
             candidates: vec![0.5 * rate, 0.9 * rate, 1.1 * rate],
@@ -171,7 +172,7 @@ impl Start {
     }
 }
 
-/// Why there is no search, or why it does not take a trial.
+/// Why a search cannot start, or does not accept a trial.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SearchError {
     /// See [`Goal::loss_ratio`].
@@ -189,15 +190,15 @@ pub enum SearchError {
          width of {loss_ratio} or more"
     )]
     Narrow {
-        /// As asked for.
+        /// The requested width.
         width: f64,
-        /// As asked for.
+        /// The requested loss ratio.
         loss_ratio: f64,
     },
     /// A duration that is 0 or shorter than a trial.
     #[error("{duration:?} is too short beside trials of {trial:?}, which must not be 0 either")]
     Duration {
-        /// Of all trials at a load, or of one.
+        /// The total duration of the trials at a load, or that of one trial.
         duration: Duration,
         /// [`Goal::trial_duration`].
         trial: Duration,
@@ -205,21 +206,21 @@ pub enum SearchError {
     /// See [`Confirm`].
     #[error("a confirmation needs at least one trial at one load")]
     NoConfirmation,
-    /// Loads that are not positive, whole or ordered, or a candidate that is not positive.
+    /// Loads that are not positive, whole or ordered.
     #[error("there is no load to try between {min} and {max}")]
     Loads {
-        /// As asked for.
+        /// The requested minimum.
         min: f64,
-        /// As asked for.
+        /// The requested maximum.
         max: f64,
     },
-    /// A start that is no load.
+    /// A candidate that is not a valid load.
     #[error("a search cannot start at a load of {0}")]
     Candidate(f64),
-    /// A trial at a load that is not one of this search's.
+    /// A trial at a load outside this search.
     #[error("step {0} lies beyond the loads of this search")]
     Beyond(i64),
-    /// A loss ratio of a trial that is none.
+    /// An invalid loss ratio of a trial.
     #[error("a trial cannot have lost a share of {0}")]
     Lost(f64),
 }

@@ -1,29 +1,28 @@
-//! The loads that can be tried, numbered.
+//! The numbered grid of loads.
 //!
-//! A load's identity is a whole number: it survives being written and read again, and two loads
-//! are the same or differ by a step.
+//! A load is identified by a whole number, so it survives storage, and two loads are either equal
+//! or differ by steps.
 
 use super::goal::{Goal, Loads, Scale, SearchError};
 use crate::Bounds;
 
-/// The number of a load in its grid. It depends on the width and the scale, not on the least and
-/// the greatest load.
+/// The number of a load in its grid. It depends on the width and the scale, not on the smallest and
+/// the largest load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GridStep(pub i64);
 
-/// Steps to a width, on the scale of rates.
+/// Steps per width, on the scale of rates.
 const STEPS: i64 = 4;
-/// What rounding may take from a logarithm in steps.
+/// Rounding error of a logarithm in steps.
 const ROUNDING: f64 = 1e-6;
-/// Whole loads, and steps, from here on are no longer told apart.
+/// From here on whole loads and steps are indistinguishable.
 const LARGEST: f64 = 1e15;
 
-/// The steps between a least and a greatest load.
+/// The steps between the smallest and the largest load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Grid {
     scale: Scale,
     width: f64,
-    /// The logarithm of a step of rates.
     ln_step: f64,
     pub(super) min: GridStep,
     pub(super) max: GridStep,
@@ -55,7 +54,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The load of a step: per second, or a whole number.
+    /// In events per second, or a whole number.
     pub(super) fn load(&self, step: GridStep) -> f64 {
         match self.scale {
             Scale::Rates => (step.0 as f64 * self.ln_step).exp(),
@@ -63,12 +62,11 @@ impl Grid {
         }
     }
 
-    /// Whether this search may try it.
+    /// Whether the step is within the range of this search.
     pub(super) fn contains(&self, step: GridStep) -> bool {
         self.min <= step && step <= self.max
     }
 
-    /// The step whose load is nearest.
     pub(super) fn nearest(&self, load: f64) -> GridStep {
         let position = self.position(load).clamp(-LARGEST, LARGEST);
         GridStep(position.round() as i64).clamp(self.min, self.max)
@@ -83,7 +81,7 @@ impl Grid {
         apart || high.0 - low.0 <= 1
     }
 
-    /// A step between two that are not next to one another, in the middle of their logarithms.
+    /// A step between two that are not adjacent, in the middle of their logarithms.
     pub(super) fn middle(&self, low: GridStep, high: GridStep) -> GridStep {
         let load = (self.load(low) * self.load(high)).sqrt();
         GridStep(self.nearest(load).0.clamp(low.0 + 1, high.0 - 1))
@@ -94,21 +92,21 @@ impl Grid {
         self.nearest((self.load(self.min) * self.load(self.max)).sqrt())
     }
 
-    /// Twice the load, or the greatest.
+    /// Twice the load, or the largest.
     pub(super) fn double(&self, step: GridStep) -> GridStep {
         self.nearest(2.0 * self.load(step))
             .max(GridStep(step.0 + 1))
             .min(self.max)
     }
 
-    /// Half the load, or the least.
+    /// Half the load, or the smallest.
     pub(super) fn halve(&self, step: GridStep) -> GridStep {
         self.nearest(0.5 * self.load(step))
             .min(GridStep(step.0 - 1))
             .max(self.min)
     }
 
-    /// A width less, or the least.
+    /// A width below, or the smallest load.
     pub(super) fn width_below(&self, step: GridStep) -> GridStep {
         let below = match self.scale {
             Scale::Rates => step.0 - STEPS,
@@ -120,7 +118,7 @@ impl Grid {
         GridStep(below).max(self.min)
     }
 
-    /// From a width below one load to a width above another, whatever the least and the greatest.
+    /// From a width below one load to a width above another, not limited to the range.
     pub(super) fn widened(&self, low: GridStep, high: GridStep) -> Bounds {
         let factor = 1.0 + self.width;
         let (low, high) = (self.load(low), self.load(high));
@@ -136,7 +134,7 @@ impl Grid {
         }
     }
 
-    /// Where a positive load lies, in steps.
+    /// The position of a positive load, in steps.
     fn position(&self, load: f64) -> f64 {
         match self.scale {
             Scale::Rates => load.ln() / self.ln_step,

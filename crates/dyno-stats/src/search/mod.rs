@@ -1,17 +1,16 @@
-//! The highest load that keeps a promise: which load is tried next, and what was found.
+//! Search for the highest load that keeps a promise.
 //!
-//! A state machine without clock, I/O or chance. [`Search::next`] says which trial is wanted,
-//! [`Search::observe`] takes what came of it, until `next` is [`Next::Done`]. Loads are judged by
-//! votes of equal trials as in MLRsearch (draft-ietf-bmwg-mlrsearch-15): one bad trial, or one
-//! lucky one, decides nothing. A load is tried until the rest of its trials cannot change the
-//! vote. The answer lies between the smallest load that broke the promise and the largest below
-//! it that kept it; these come within a width of one another by bisection. Further trials at the
-//! lower one then confirm it by their majority, or have the search step down by a width and confirm
-//! that.
+//! A state machine without clock, I/O or randomness. [`Search::next`] requests a trial and
+//! [`Search::observe`] takes its outcome, until `next` returns [`Next::Done`]. Loads are judged by
+//! votes of equal trials as in MLRsearch (draft-ietf-bmwg-mlrsearch-15), so one bad or lucky trial
+//! decides nothing. A load is tried until the rest of its trials cannot change the vote. The answer
+//! is between the smallest load that broke the promise and the largest below it that kept it;
+//! bisection brings these within a width of one another. Further trials at the lower one then
+//! confirm it, or the search steps down by a width and confirms that load.
 //!
-//! What is tried next depends on the trials at each load, not on their order, and on how many of
-//! the last ones were void. So a search that was interrupted goes on where it was, once its
-//! recorded trials were [replayed](Search::replay).
+//! The next trial depends on the trials at each load, not on their order, and on the number of void
+//! trials at the end. So an interrupted search continues where it was after its recorded trials are
+//! [replayed](Search::replay).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,10 +28,10 @@ pub use tally::Class;
 use grid::Grid;
 use tally::{Counted, Tally};
 
-/// A trial and its repetition: when both are void, the search cannot go on.
+/// A trial and its repetition: if both are void, the search ends.
 const VOIDS_MAX: usize = 2;
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     goal: Goal,
@@ -41,74 +40,74 @@ pub struct Search {
     candidates: Vec<GridStep>,
     trials: Vec<Trial>,
     tallies: BTreeMap<GridStep, Tally>,
-    /// How many of the last trials were void.
+    /// The number of void trials at the end.
     voids: usize,
 }
 
-/// What a search wants.
+/// The next action of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// A trial. Asked again before it was observed, the search wants the same one.
+    /// Run this trial. The request repeats until the trial is observed.
     Trial(Asked),
-    /// Nothing more.
+    /// The search has ended.
     Done(Box<Found>),
 }
 
-/// A trial that is wanted.
+/// A requested trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
-    /// Which load, as a number.
+    /// The load's number in the grid.
     pub step: GridStep,
     /// The load: events per second, or a whole number.
     pub load: f64,
-    /// How long it is to last.
+    /// How long it should last.
     pub duration: Duration,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It has a vote on its load.
+    /// It votes on its load.
     Vote,
-    /// It confirms what was voted.
+    /// It confirms the voted load.
     Confirm,
 }
 
-/// A trial that has ended: what is to be recorded, to go on with later.
+/// A finished trial, to record for a later replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// Which load.
+    /// The load's number in the grid.
     pub step: GridStep,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It says something about the server.
+    /// It measured the server.
     Measured {
-        /// The share of the offered events that were not answered correctly in time: late ones,
-        /// errors, those never begun and those unfinished at the end. 0 to 1.
+        /// The share of the offered events not answered correctly in time: late ones, errors,
+        /// events never begun, and events unfinished at the end. 0 to 1.
         loss_ratio: f64,
-        /// How long it was to last, and did but for the accuracy of a clock.
+        /// How long it was meant to last, and did up to the accuracy of a clock.
         duration: Duration,
-        /// Whether all promises were kept, beside the goal's loss ratio; true without others.
+        /// Whether all promises other than the goal's loss ratio were kept; true without others.
         kept: bool,
     },
-    /// It says nothing about the server, by the client's fault: it is repeated.
+    /// The client invalidated it: it says nothing about the server and is repeated.
     Void {
-        /// Why, for the reader.
+        /// The reason, for the reader.
         why: String,
     },
 }
 
 impl Asked {
-    /// This trial with what came of it.
+    /// Adds the outcome to this trial.
     pub fn ended(self, outcome: Outcome) -> Trial {
         Trial {
             step: self.step,
@@ -119,11 +118,10 @@ impl Asked {
 }
 
 impl Search {
-    /// A search that has seen nothing yet.
+    /// A new search.
     ///
     /// # Errors
-    /// A goal outside its ranges, loads between which there is none to try, or a start that is no
-    /// load.
+    /// A goal out of range, an empty range of loads, or a start that is not a valid load.
     pub fn new(goal: Goal, loads: Loads, start: &Start) -> Result<Self, SearchError> {
         goal.check()?;
         let grid = Grid::new(&goal, loads)?;
@@ -145,10 +143,10 @@ impl Search {
         })
     }
 
-    /// A search that has seen these trials, in the order in which they were recorded.
+    /// A search that has observed these trials, in the order in which they were recorded.
     ///
     /// # Errors
-    /// As those of [`Search::new`] and [`Search::observe`].
+    /// Those of [`Search::new`] and [`Search::observe`].
     pub fn replay(
         goal: Goal,
         loads: Loads,
@@ -162,7 +160,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Which trial is wanted now, or what was found.
+    /// The next trial, or the result.
     pub fn next(&self) -> Next {
         match self.decide() {
             Wanted::Vote(step) => self.ask(step, Purpose::Vote),
@@ -171,11 +169,10 @@ impl Search {
         }
     }
 
-    /// Takes a trial, whether it was asked for or not.
+    /// Takes a trial, whether it was requested or not.
     ///
     /// # Errors
-    /// A load that is not one of this search's, or a loss ratio that is none; the search is then
-    /// as it was before.
+    /// A load outside this search, or an invalid loss ratio; the search is then unchanged.
     pub fn observe(&mut self, trial: Trial) -> Result<(), SearchError> {
         if !self.grid.contains(trial.step) {
             return Err(SearchError::Beyond(trial.step.0));
@@ -198,7 +195,7 @@ impl Search {
         Ok(())
     }
 
-    /// What was found so far, whether the search has ended or not.
+    /// The result so far, whether the search has ended or not.
     pub fn so_far(&self) -> Found {
         match self.decide() {
             Wanted::Nothing(ending) => self.found(Some(ending)),
@@ -206,7 +203,7 @@ impl Search {
         }
     }
 
-    /// What an outcome counts as; none of a void one.
+    /// How an outcome counts; `None` for a void one.
     fn counted(&self, outcome: &Outcome) -> Option<Counted> {
         match *outcome {
             Outcome::Measured {
@@ -243,7 +240,6 @@ impl Search {
         wanted
     }
 
-    /// What the measured trials leave open.
     fn wanted(&self) -> Wanted {
         let (lower, upper) = self.relevant(Tally::class);
         if upper == Some(self.grid.min) {
@@ -268,7 +264,7 @@ impl Search {
         }
     }
 
-    /// The end, or the confirmation that it waits for.
+    /// The end, or the confirmation that must precede it.
     fn confirmed(&self, step: GridStep, ending: Ending) -> Wanted {
         match self.goal.confirm.is_some() && !self.is_confirmed(step) {
             true => Wanted::Confirm(step),
@@ -276,8 +272,8 @@ impl Search {
         }
     }
 
-    /// The load to vote on between bounds that are apart. It has no class yet, or it were one of
-    /// the bounds.
+    /// The load to vote on between bounds that are apart. It has no class yet, otherwise it would
+    /// be one of the bounds.
     fn between(&self, lower: Option<GridStep>, upper: Option<GridStep>) -> GridStep {
         let open = |step: GridStep| {
             lower.is_none_or(|low| low < step) && upper.is_none_or(|high| step < high)
@@ -294,7 +290,7 @@ impl Search {
     }
 
     /// The relevant bounds: the smallest upper bound, and the largest lower bound below it. A
-    /// greater load that kept the promise by luck is none.
+    /// greater load that kept the promise by luck is not a bound.
     fn relevant(
         &self,
         class: impl Fn(&Tally, &Goal) -> Class,
@@ -320,7 +316,6 @@ impl Search {
     }
 }
 
-/// What a search wants, before it is put into words.
 enum Wanted {
     Vote(GridStep),
     Confirm(GridStep),

@@ -1,4 +1,4 @@
-//! What the trials at one load say together.
+//! The combined result of the trials at one load.
 //!
 //! The formulas are those of draft-ietf-bmwg-mlrsearch-15, appendices "Load Classification Code"
 //! and "Conditional Throughput Code".
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::goal::Goal;
 
-/// What a load is.
+/// The class of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It kept the promise, whatever the trials that are missing say.
+    /// It kept the promise; the missing trials cannot change that.
     Lower,
-    /// It broke the promise, whatever the trials that are missing say.
+    /// It broke the promise; the missing trials cannot change that.
     Upper,
-    /// What is missing decides.
+    /// The missing trials decide.
     Undecided,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Counted {
     pub(super) duration: Duration,
 }
 
-/// The trials at a load. Sums are exact, so that the order of trials cannot matter.
+/// The trials at a load. Sums are exact, so the order of trials cannot matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     sums: Sums,
     pub(super) good: usize,
     pub(super) bad: usize,
-    /// All long trials, the confirming ones among them: good ones first, then in ascending loss.
+    /// All long trials, including the confirming ones: good ones first, then by ascending loss.
     long: Vec<Counted>,
     pub(super) confirmed: usize,
     pub(super) broken: usize,
@@ -50,11 +50,10 @@ struct Sums {
 /// coin toss: by chance alone, six or more of ten trials keep it in 38 of 100 cases, eight or more
 /// in 5.
 const BROKEN_SHARE: usize = 5;
-/// What rounding may take from a share of a duration.
+/// Rounding error of a share of a duration.
 const ROUNDING: f64 = 1e-9;
 
 impl Tally {
-    /// A trial that has a vote.
     pub(super) fn vote(&mut self, goal: &Goal, trial: Counted) {
         let sums = &mut self.sums;
         let long = trial.duration >= goal.trial_duration;
@@ -73,7 +72,8 @@ impl Tally {
         self.keep(goal, trial);
     }
 
-    /// A trial that confirms or refutes what was voted. A shorter one only counts against the load.
+    /// A trial that confirms or refutes the voted class. A short one can only count against
+    /// the load.
     pub(super) fn confirm(&mut self, goal: &Goal, trial: Counted) {
         if !trial.good {
             self.broken += 1;
@@ -93,7 +93,6 @@ impl Tally {
         self.long.insert(at, trial);
     }
 
-    /// What the votes say.
     pub(super) fn voted(&self, goal: &Goal) -> Class {
         let [good_long, bad_long, good_short, bad_short] = [
             self.sums.good_long,
@@ -103,7 +102,7 @@ impl Tally {
         ]
         .map(|sum| sum.as_secs_f64());
         let exceed = goal.exceed_ratio;
-        // Short trials can only speak against a load: by what good ones do not make up for.
+        // Short trials only count against a load: by the bad ones that good ones do not offset.
         let excess = bad_long + (bad_short - good_short * exceed / (1.0 - exceed)).max(0.0);
         let whole = (good_long + excess).max(goal.duration_sum.as_secs_f64());
         let allowed = (exceed + ROUNDING) * whole;
@@ -133,7 +132,7 @@ impl Tally {
         }
     }
 
-    /// What the load is in the end: as it was confirmed or refuted, else as it was voted.
+    /// The final class: by the confirming trials, or else by the votes.
     pub(super) fn class(&self, goal: &Goal) -> Class {
         match self.confirmation(goal) {
             Class::Undecided => self.voted(goal),
@@ -141,8 +140,8 @@ impl Tally {
         }
     }
 
-    /// The loss ratio that all but the allowed share of long trials do not exceed; what was not
-    /// measured counts as lost. None without a long trial.
+    /// The loss ratio that all but the allowed share of long trials do not exceed; missing duration
+    /// counts as lost. `None` without a long trial.
     pub(super) fn quantile_loss(&self, goal: &Goal) -> Option<f64> {
         let durations = self.long.iter().map(|trial| trial.duration);
         let measured = durations.fold(Duration::ZERO, Duration::saturating_add);
@@ -186,7 +185,7 @@ mod vectors {
         ]
     }
 
-    /// Count, seconds and loss ratio of what each point adds.
+    /// Count, seconds and loss ratio of the trials added at each point.
     const ADDED: [(usize, u64, f64); 6] = [
         (59, 1, 0.0),
         (1, 1, 0.01),
@@ -208,8 +207,8 @@ mod vectors {
     }
 
     /// The draft's table calls the load a lower bound for the last goal at the last two points,
-    /// where the same table has exceed ratios of 43 and 27 % for a goal of 20 %: its code gives an
-    /// upper bound, and that is what is expected here.
+    /// where the same table has exceed ratios of 43 and 27 % for a goal of 20 %. Its code gives an
+    /// upper bound, which this test expects.
     #[test]
     fn classifications_of_the_draft() {
         use Class::{Lower, Undecided, Upper};
@@ -242,7 +241,7 @@ mod vectors {
         assert_eq!(found[1..], [1_000_000.0, 1_000_000.0, 999_000.0]);
     }
 
-    /// A server that cannot do more than 100 keeps a loss ratio of 0.5 % up to 100.5025.
+    /// A server limited to 100 keeps a loss ratio of 0.5 % up to 100.5025.
     #[test]
     fn a_hard_limit_shows_in_the_conditional_rate() {
         let goal = goal(1, 3, 0.005, 0.5);
@@ -266,8 +265,7 @@ mod vectors {
         assert_eq!(tally.voted(&goal), Class::Lower);
     }
 
-    /// A trial that broke another promise than that of the loss ratio does not make the rate
-    /// look better by having lost nothing.
+    /// A trial that broke another promise does not improve the rate by having lost nothing.
     #[test]
     fn good_trials_make_the_conditional_rate() {
         let goal = goal(10, 70, 0.01, 0.5);
@@ -286,7 +284,7 @@ mod vectors {
         assert_eq!(tally.quantile_loss(&goal), Some(0.009));
     }
 
-    /// The seventh vote decides at the latest, four of one kind at the earliest.
+    /// The seventh vote decides at the latest, four equal votes at the earliest.
     #[test]
     fn votes_end_when_the_rest_cannot_change_them() {
         let goal = goal(10, 70, 0.01, 0.5);

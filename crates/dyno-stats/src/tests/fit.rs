@@ -1,14 +1,14 @@
-//! Whether counts and gaps follow their law.
+//! Goodness of fit of counts and gaps.
 
 use super::{Test, kolmogorov_smirnov};
 use crate::distributions::chi_square_upper;
 use crate::sorted;
 
-/// Pearson's chi-square test of observed counts against expected ones; `estimated` parameters
-/// of the law that were fitted to the same counts cost a degree of freedom each.
+/// Pearson's chi-square test of observed counts against expected ones; each of the `estimated`
+/// parameters fitted to the same counts costs a degree of freedom.
 ///
-/// The sums of both should be equal, and expected counts at least 5: the caller joins cells. None
-/// when the lists differ in length, an expected count is not positive, or no degree is left.
+/// The sums of both should be equal, and expected counts at least 5: the caller joins cells. `None`
+/// if the lists differ in length, an expected count is not positive, or no degree is left.
 pub fn chi_square(observed: &[u64], expected: &[f64], estimated: usize) -> Option<Test> {
     if observed.len() != expected.len()
         || observed.len() < estimated + 2
@@ -31,13 +31,13 @@ pub fn chi_square(observed: &[u64], expected: &[f64], estimated: usize) -> Optio
     })
 }
 
-/// Whether counts of equal intervals are those of a Poisson process of constant rate, by the
-/// index of dispersion, variance over mean (Cox and Lewis, "The Statistical Analysis of Series of
+/// Whether counts of equal intervals are those of a Poisson process of constant rate, by the index
+/// of dispersion, variance over mean (Cox and Lewis, "The Statistical Analysis of Series of
 /// Events", chapter 6).
 ///
 /// The statistic is (n - 1) times the index, a chi-square; divided by the degrees of freedom it is
-/// above 1 for arrivals in bursts and below 1 for arrivals on a beat, and either makes p small.
-/// None below two intervals or without an event.
+/// above 1 for bursts and below 1 for regular arrivals, and either makes p small. `None` for fewer
+/// than two intervals or without an event.
 pub fn poisson_dispersion(counts: &[u64]) -> Option<Test> {
     let values: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
     let variance = crate::quantiles::variance(&values)?;
@@ -55,13 +55,13 @@ pub fn poisson_dispersion(counts: &[u64]) -> Option<Test> {
     })
 }
 
-/// Whether gaps between arrivals are exponential, as those of a Poisson process.
+/// Whether gaps between arrivals are exponential, as in a Poisson process.
 ///
-/// With a known `rate` (arrivals per unit of the gaps) they are held against that distribution.
-/// Without one only their shape is: the spacings of the sorted gaps, each times the number of gaps
-/// above it, are exponential again, and their running sums over their total are then uniform
-/// (Lewis, "Some Results on Tests for Poisson Processes"), whatever the rate. Both by
-/// [`kolmogorov_smirnov`]. None below two gaps, for a negative gap, or when all gaps are 0.
+/// With a known `rate` (arrivals per unit of the gaps) they are compared with that distribution.
+/// Without one only their shape is tested: the spacings of the sorted gaps, each times the number
+/// of gaps above it, are exponential again, and their running sums over their total are then
+/// uniform (Lewis, "Some Results on Tests for Poisson Processes"), whatever the rate. Both use
+/// [`kolmogorov_smirnov`]. `None` for fewer than two gaps, a negative gap, or if all gaps are 0.
 pub fn exponential_gaps(gaps: &[f64], rate: Option<f64>) -> Option<Test> {
     let sorted = sorted(gaps)?;
     if sorted.len() < 2 || sorted[0] < 0.0 {

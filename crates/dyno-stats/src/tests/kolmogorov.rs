@@ -6,13 +6,14 @@ use crate::sorted;
 /// Up to this many values the distribution of D is computed exactly.
 const EXACT_VALUES: usize = 140;
 
-/// Whether a sample follows a given continuous distribution, named by its distribution function.
+/// Whether a sample follows a given continuous distribution, given by its distribution function.
 ///
-/// The statistic is D, the largest distance between the two distribution functions. The p-value
-/// is exact up to 140 values (Marsaglia, Tsang and Wang, "Evaluating Kolmogorov's Distribution")
-/// and beyond uses the limit with the correction of Stephens, "Use of the Kolmogorov-Smirnov,
+/// The statistic is D, the largest distance between the two distribution functions. The p-value is
+/// exact up to 140 values (Marsaglia, Tsang and Wang, "Evaluating Kolmogorov's Distribution") and
+/// beyond uses the limit with the correction of Stephens, "Use of the Kolmogorov-Smirnov,
 /// Cramer-von Mises and Related Statistics Without Extensive Tables". The distribution must not
-/// have been fitted to the same values. None of an empty sample or when `cdf` gives no share.
+/// have been fitted to the same values. `None` for an empty sample or if `cdf` returns values
+/// outside [0, 1].
 pub fn kolmogorov_smirnov(values: &[f64], cdf: impl Fn(f64) -> f64) -> Option<Test> {
     let sorted = sorted(values)?;
     let n = sorted.len() as f64;
@@ -42,7 +43,7 @@ fn upper(n: usize, d: f64) -> f64 {
         return 0.0;
     }
     let scaled = n as f64 * d * d;
-    // There one tail decides and both are alike: twice the one-sided probability, to all digits.
+    // Here one tail decides and both are alike: twice the one-sided probability, to all digits.
     if scaled > 2.2 && n <= EXACT_VALUES {
         return (2.0 * one_sided(n, d)).min(1.0);
     }
@@ -117,7 +118,7 @@ fn lower_exact(n: usize, d: f64) -> f64 {
     }
     let mut power = matrix.power(n);
     let mut share = *power.at(k - 1, k - 1);
-    // n! / n^n, spread over the product so that neither over- nor underflows.
+    // n! / n^n, spread over the product to avoid overflow and underflow.
     let mut exponent = power.exponent;
     for i in 1..=n {
         share *= i as f64 / n as f64;

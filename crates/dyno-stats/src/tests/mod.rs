@@ -1,4 +1,4 @@
-//! Tests of hypotheses: whether two samples differ, and whether values follow a law.
+//! Hypothesis tests: whether two samples differ, and whether values follow a distribution.
 
 mod fit;
 mod kolmogorov;
@@ -14,25 +14,25 @@ use crate::intervals::{Mean, joint_degrees};
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// The test's own statistic.
+    /// The test statistic.
     pub statistic: f64,
-    /// Degrees of freedom, where the distribution has such.
+    /// Degrees of freedom, if the distribution has them.
     pub degrees_of_freedom: Option<f64>,
-    /// The probability of a statistic at least as extreme if there were nothing to see.
+    /// The probability of a statistic at least as extreme under the null hypothesis.
     pub p: f64,
 }
 
 /// Whether the means of two samples of independent values differ (Welch, "The Generalization of
 /// Student's Problem when Several Different Population Variances are Involved").
 ///
-/// The statistic is t, positive when `a` has the larger mean. None below two values a side, or
-/// when neither varies.
+/// The statistic is t, positive when `a` has the larger mean. `None` for fewer than two values a
+/// side, or when neither varies.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Test> {
     compare(&Mean::independent(a)?, &Mean::independent(b)?)
 }
 
 /// [`welch`] for two series measured one after the other: variances and degrees of freedom are
-/// those of `mean_interval_correlated`, so that n counts for what it is worth.
+/// those of `mean_interval_correlated`, which account for autocorrelation.
 pub fn welch_correlated(a: &[f64], b: &[f64]) -> Option<Test> {
     compare(&Mean::of_series(a)?, &Mean::of_series(b)?)
 }

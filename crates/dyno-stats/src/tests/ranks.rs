@@ -1,4 +1,4 @@
-//! Tests on ranks, which outliers cannot carry away.
+//! Rank tests, which are robust against outliers.
 
 use super::{Test, welch_correlated};
 use crate::all_finite;
@@ -7,12 +7,12 @@ use crate::distributions::normal_two_sided;
 /// The exact distribution is used up to this many values a side, as R's `wilcox.test` does.
 const EXACT_VALUES: usize = 49;
 
-/// Whether values of one sample tend to be larger than those of the other (Mann and Whitney, "On
-/// a Test of Whether one of Two Random Variables is Stochastically Larger than the Other").
+/// Whether values of one sample tend to be larger than those of the other (Mann and Whitney, "On a
+/// Test of Whether one of Two Random Variables is Stochastically Larger than the Other").
 ///
 /// The statistic is U of `a`: the pairs in which `a` has the larger value, ties counting half.
-/// Exact below 50 values a side without ties; otherwise normal, corrected for ties and
-/// continuity. None of an empty sample, or when all values are equal.
+/// Exact below 50 values a side without ties; otherwise normal, corrected for ties and continuity.
+/// `None` for an empty sample, or when all values are equal.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<Test> {
     if a.is_empty() || b.is_empty() {
         return None;
@@ -45,9 +45,8 @@ pub fn mann_whitney_correlated(a: &[f64], b: &[f64]) -> Option<Test> {
     welch_correlated(&pooled.ranks[..a.len()], &pooled.ranks[a.len()..])
 }
 
-/// Two samples ranked together.
 struct Pooled {
-    /// Mean ranks from 1, those of the first sample first.
+    /// Mean ranks from 1, the first sample first.
     ranks: Vec<f64>,
     /// The sum of t^3 - t over groups of t equal values.
     ties: f64,
@@ -81,8 +80,8 @@ fn exact_p(m: usize, n: usize, statistic: f64) -> f64 {
     // U is symmetric about mn/2: the lower tail of the smaller of U and mn - U.
     let u = statistic.round() as usize;
     let u = u.min(m * n - u.min(m * n));
-    // The number of ways to U is the coefficient of q^U in the Gaussian binomial coefficient,
-    // the product over i = 1..=m of (1 - q^(n+i)) / (1 - q^i). Divided by C(m+n, i) as it grows.
+    // The number of ways to U is the coefficient of q^U in the Gaussian binomial coefficient, the
+    // product over i = 1..=m of (1 - q^(n+i)) / (1 - q^i), divided by C(m+n, i) as it grows.
     let mut ways = vec![0.0; u + 1];
     ways[0] = 1.0;
     for i in 1..=m {

@@ -3,8 +3,8 @@ use dyno_stats::{ChangePoints, Exchange, change_points};
 use crate::alarms;
 use crate::simulate::{Source, share, share_of};
 
-/// As few orders as decide at 5 %, for the sake of ten thousand trials: 3 of 60, and where
-/// p-values are raised by a quarter 2 of 50.
+/// The fewest permutations that decide at 5 %, to afford ten thousand trials: 3 of 60, and, where
+/// p-values are raised by a quarter, 2 of 50.
 fn options(exchange: Exchange) -> ChangePoints {
     let permutations = if exchange == Exchange::Measured {
         49
@@ -59,7 +59,7 @@ fn nothing_changes_in_a_long_series() {
     }));
 }
 
-/// What single values would claim: the reason for blocks.
+/// Single values would report changes everywhere: the reason for blocks.
 #[test]
 fn single_values_find_changes_everywhere_in_a_series() {
     let found = share_of(100, 44, |source| {
@@ -91,7 +91,7 @@ fn steps_are_found_where_they_are() {
     assert!(found > 0.85, "finds both and no other in {found}");
 }
 
-/// A minute is enough for a plain step, although chance correlation makes blocks of its noise.
+/// A minute is enough for a plain step, although chance correlation lengthens the blocks.
 #[test]
 fn a_step_in_a_minute_is_found() {
     let found = share_of(1_000, 49, |source| {
@@ -102,7 +102,7 @@ fn a_step_in_a_minute_is_found() {
     assert!(found > 0.95, "finds in {found}");
 }
 
-/// An hour of seconds: found to a few values although it was compared in cells of twelve.
+/// An hour of seconds is compared in cells of twelve, then refined.
 #[test]
 fn a_step_in_an_hour_is_found_to_a_few_values() {
     let found = share_of(200, 46, |source| {

@@ -21,7 +21,7 @@ fn mean_of_few_values() {
     }
 }
 
-/// What the plain interval would claim: the reason for the other one.
+/// The reason for the correlated interval.
 #[test]
 fn the_plain_interval_fails_on_series() {
     let covered = share(4, |source| {
@@ -64,8 +64,8 @@ fn quantile_of_values() {
     }));
 }
 
-/// A histogram of buckets 0.1 wide, which are named by their upper ends: the quantile of the
-/// rounded values lies in the bucket of the quantile. The last tenth of an exponential.
+/// A histogram of buckets 0.1 wide, named by their upper ends: the quantile of the rounded values
+/// is in the bucket of the quantile. The last tenth of an exponential.
 #[test]
 fn quantile_of_a_histogram() {
     let truth = (10.0 * 10f64.ln()).ceil() / 10.0;
@@ -91,7 +91,7 @@ fn ratio_of_means() {
     }));
 }
 
-/// Three runs a side, as most people make them: alike, with outliers, and one side twice as uneven.
+/// Three runs a side, the usual number: equal, with outliers, and with one side twice as variable.
 #[test]
 fn ratio_of_three_runs_a_side() {
     let outliers = |source: &mut Source| -> Vec<f64> {
@@ -134,7 +134,7 @@ fn ratio_of_medians() {
     }));
 }
 
-/// Of a thousand trials, or of ten thousand.
+/// Runs a thousand or ten thousand trials.
 fn all_hold(trials: usize) {
     for case in intervals::cases() {
         case.hold(trials);

@@ -1,6 +1,6 @@
-//! Every procedure against its own error rate: false alarms at 5 % on data where there is nothing
-//! to see lie within 3 and 7 %, and intervals of 95 % hold the truth in 93 to 97 % of the trials,
-//! on independent values and on first-order autoregressions.
+//! Every procedure against its nominal error rate: false alarms at 5 % under the null hypothesis
+//! are between 3 and 7 %, and 95 % intervals cover the truth in 93 to 97 % of the trials, on
+//! independent values and on first-order autoregressions.
 
 mod bootstrap;
 mod change_points;
@@ -12,7 +12,6 @@ mod simulate;
 mod stopping;
 mod tests;
 
-/// Coverage of a nominal 95 %.
 #[track_caller]
 fn covers(share: f64) {
     assert!(
@@ -22,7 +21,6 @@ fn covers(share: f64) {
     );
 }
 
-/// False alarms at a nominal 5 %.
 #[track_caller]
 fn alarms(share: f64) {
     assert!(
@@ -32,6 +30,6 @@ fn alarms(share: f64) {
     );
 }
 
-/// The coefficients and lengths of the long series that tests are tried on: 600 values with a
-/// coefficient of 0.8 are worth 67 independent ones.
+/// The coefficients and lengths of the long test series: 600 values with a coefficient of 0.8 are
+/// worth 67 independent ones.
 const SERIES: [(f64, usize); 3] = [(0.0, 400), (0.5, 500), (0.8, 600)];

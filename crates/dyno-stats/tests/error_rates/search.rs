@@ -1,6 +1,6 @@
-//! Searches for the highest load of a server whose trials differ.
+//! Searches for the highest load of a server with noisy trials.
 
-#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+#![allow(clippy::unwrap_used)] // helper functions are test code too
 
 use dyno_stats::search::{Ending, Found, Goal, Start};
 
@@ -15,7 +15,7 @@ fn searches(count: usize, server: Server, goal: &Goal) -> Vec<Found> {
         .collect()
 }
 
-/// The lower bound in limits: mean and standard deviation.
+/// Mean and standard deviation of the lower bound, relative to the limit.
 fn spread(found: &[Found]) -> (f64, f64) {
     let of = |found: &Found| found.voted.0.unwrap().load / KNEE;
     let shares: Vec<f64> = found.iter().map(of).collect();
@@ -37,7 +37,7 @@ fn a_hundred_searches_are_within_two_percent() {
     assert!(within >= 95, "{within} of 100");
 }
 
-/// Why there are seven votes: one alone is what a plain bisection does.
+/// The reason for seven votes: a plain bisection has only one.
 #[test]
 fn votes_take_the_chance_out_of_a_search() {
     let (mean, deviation) = spread(&searches(1_000, NOISY, &goal(1, 0.01)));
@@ -54,7 +54,7 @@ fn votes_take_the_chance_out_of_a_search() {
     }
 }
 
-/// Trials in the mean, without and with the confirming ones: what a search costs.
+/// The mean number of trials, without and with the confirming ones.
 #[test]
 fn a_search_takes_some_forty_trials() {
     for (goal, at_most) in [(goal(7, 0.02), 36.0), (Goal::new(0.01), 45.0)] {
@@ -65,8 +65,8 @@ fn a_search_takes_some_forty_trials() {
     }
 }
 
-/// Eight of ten further trials bear noise and spikes: a thousand searches are all confirmed, six in
-/// ten of them a width or more below what was voted.
+/// Eight of ten further trials tolerate noise and spikes: a thousand searches are all confirmed,
+/// six in ten of them a width or more below the voted load.
 #[test]
 fn a_confirmation_bears_noise_and_spikes() {
     let even = Server {
@@ -91,7 +91,7 @@ fn a_confirmation_bears_noise_and_spikes() {
     }
 }
 
-/// What was refuted is near the limit as often as not: a load 5 % above it is never confirmed.
+/// Refuted loads are near the limit as often as not: a load 5 % above it is never confirmed.
 #[test]
 fn a_load_above_the_limit_is_not_confirmed() {
     let mut source = Source::new(43);

@@ -34,7 +34,7 @@ fn autocorrelation_times() {
     }
 }
 
-/// Chance stalls: four or more in three hundred seconds, of which few look regular.
+/// Random stalls: four or more in three hundred seconds; few look regular.
 #[test]
 fn chance_stalls_have_no_period() {
     let regular = share(65, |source| {
@@ -46,7 +46,7 @@ fn chance_stalls_have_no_period() {
     assert!(regular < 0.02, "regular in {regular}");
 }
 
-/// Of a hundred trials, or of ten thousand.
+/// Runs a hundred or ten thousand trials.
 fn courses_hold(trials: usize) {
     for case in steadiness::cases() {
         case.hold(trials);

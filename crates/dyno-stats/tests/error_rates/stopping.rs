@@ -2,11 +2,11 @@
 
 use crate::simulate::{share_of, stopping};
 
-/// As many as a second allows.
+/// As many as fit in a second.
 const TRIALS: usize = 4_000;
 
-/// Why nothing is looked at before eight blocks, and why what stops early is held to 97 %:
-/// coverage of a 95 % interval by the first look and the half width in deviations of a block.
+/// The reason for the first look after eight blocks and for 97 % on early stops: coverage of a 95 %
+/// interval by the first look and the half-width in deviations of a block.
 #[test]
 fn who_stops_when_it_looks_narrow_is_wrong_too_often() {
     let expected = [
@@ -29,8 +29,8 @@ fn who_stops_when_it_looks_narrow_is_wrong_too_often() {
     }
 }
 
-/// Three standard errors of this simulation and of the one with 20,000 comparisons that the
-/// expected coverages are from.
+/// Three standard errors of this simulation and of the one with 20,000 comparisons that gave the
+/// expected coverages.
 fn room(expected: f64) -> f64 {
     let both = 1.0 / TRIALS as f64 + 1.0 / 20_000.0;
     3.0 * (expected * (1.0 - expected) * both).sqrt()

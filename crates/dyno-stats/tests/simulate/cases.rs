@@ -1,19 +1,18 @@
-//! What each procedure promises, as cases that are tried: the tests hold them with as many trials
-//! as a second allows, `examples/error_rates.rs` prints them with ten thousand.
+//! The promises of each procedure, as cases. The tests run as many trials as fit in a second;
+//! `examples/error_rates.rs` prints them with ten thousand.
 
 use super::{Source, share_of};
 
-/// What is asked of the share of the trials in which a case holds.
+/// The expected share of the trials in which a case holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Asked {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// One case.
 pub struct Case {
     pub procedure: &'static str,
-    /// Of what series it is tried, and what counts.
+    /// The series, and the event that counts.
     pub of: String,
     pub asked: Asked,
     pub trial: Box<dyn Fn(&mut Source) -> bool>,
@@ -41,7 +40,7 @@ impl Case {
         share_of(trials, seed, |source| (self.trial)(source))
     }
 
-    /// Fails where the share lies beyond what is asked by more than three standard errors.
+    /// Fails if the share deviates from the expected one by more than three standard errors.
     #[track_caller]
     pub fn hold(&self, trials: usize) {
         let share = self.measured(trials);

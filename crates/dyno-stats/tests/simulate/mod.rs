@@ -1,4 +1,4 @@
-//! Data of known law, and how often something holds of it.
+//! Simulated data of known distribution, and the frequency of an event in it.
 
 #![allow(dead_code, reason = "each program that includes it uses a part")]
 
@@ -9,10 +9,10 @@ pub mod servers;
 pub mod steadiness;
 pub mod stopping;
 
-/// How often each procedure is tried.
+/// The number of trials of each procedure.
 pub const TRIALS: usize = 10_000;
 
-/// Random data that replay.
+/// Reproducible random data.
 pub struct Source {
     state: [u64; 4],
     spare: Option<f64>,
@@ -114,7 +114,7 @@ impl Source {
     }
 }
 
-/// The share of the trials in which `trial` holds; trials alternate between seeds that are fixed.
+/// The share of the trials in which `trial` returns true; trials use fixed seeds.
 pub fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
     share_of(TRIALS, seed, trial)
 }

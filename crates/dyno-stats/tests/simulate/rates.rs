@@ -1,8 +1,8 @@
-//! Courses of a rate second by second: what a healthy run looks like, and what can be wrong.
+//! Simulated rates second by second: healthy runs and faults.
 
 use super::Source;
 
-/// Events per second, on which noise and faults are laid.
+/// Events per second, to which noise and faults are added.
 #[derive(Clone, Debug)]
 pub struct Rates(pub Vec<f64>);
 
@@ -12,7 +12,7 @@ impl Rates {
         Self(source.series(seconds, phi, LEVEL, deviation * LEVEL)).positive()
     }
 
-    /// A slow state under the noise of each second, half of the variance each.
+    /// A slow state plus the noise of each second, half of the variance each.
     pub fn state(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
         let part = deviation * 0.5f64.sqrt();
         let mut rates = source.series(seconds, phi, LEVEL, part * LEVEL);
@@ -32,7 +32,7 @@ impl Rates {
         Self(rates.collect()).positive()
     }
 
-    /// Two levels, kept for so many seconds on average, with noise on both.
+    /// Two levels, each kept for this many seconds on average, with noise on both.
     pub fn two_modes(source: &mut Source, seconds: usize, low: f64, stay: f64) -> Self {
         let mut slow = false;
         let rates = (0..seconds).map(|_| {
@@ -49,7 +49,7 @@ impl Rates {
         self.scale(|second| 1.0 + share * at(second))
     }
 
-    /// Another level from a second on.
+    /// A different level from a second on.
     pub fn step(mut self, from: usize, factor: f64) -> Self {
         self.scale(|second| if second >= from { factor } else { 1.0 })
     }
@@ -64,8 +64,8 @@ impl Rates {
         self.dip(from as f64, seconds as f64, 1.0)
     }
 
-    /// A dip of this depth every so many seconds, from a first one on; none of them need begin or
-    /// end with a second.
+    /// A dip of this depth every `period` seconds from `first` on; dips need not be aligned
+    /// with seconds.
     pub fn dips(mut self, first: f64, period: f64, length: f64, depth: f64) -> Self {
         let mut from = first;
         while from < self.0.len() as f64 {

@@ -1,6 +1,6 @@
-//! Servers that are asked for a load: what share of its events is late.
+//! Simulated servers: the share of late events by load.
 
-#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+#![allow(clippy::unwrap_used)] // helper functions are test code too
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use super::cases::{Asked as Share, Case};
 
 /// The load at which p99 is as long as the promise allows.
 pub const KNEE: f64 = 9_080.0;
-/// More events than this per second are never answered.
+/// More events per second are never answered.
 const CAPACITY: f64 = 10_000.0;
 
-/// How trials at one load differ.
+/// The variation between trials at one load.
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
     /// p99 varies from trial to trial by this, on the scale of logarithms.
     pub noise: f64,
-    /// So many trials are hit by something that makes p99 two to six times as long.
+    /// The share of trials in which a disturbance makes p99 two to six times as long.
     pub spikes: f64,
 }
 
@@ -30,8 +30,8 @@ pub const NOISY: Server = Server {
 };
 
 impl Server {
-    /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in
-    /// a queue of one server.
+    /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in a
+    /// queue with one server.
     pub fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
         if load >= CAPACITY {
             return (1.0 - CAPACITY / load).max(0.5);
@@ -43,7 +43,6 @@ impl Server {
         0.01f64.powf(1.0 / p99)
     }
 
-    /// A trial.
     pub fn measure(self, source: &mut Source, asked: &Asked) -> Outcome {
         Outcome::Measured {
             loss_ratio: self.loss_ratio(source, asked.load),
@@ -52,7 +51,6 @@ impl Server {
         }
     }
 
-    /// A whole search.
     pub fn search(self, source: &mut Source, goal: Goal, start: &Start) -> Found {
         let loads = Loads::rates(100.0, 100_000.0);
         let mut search = Search::new(goal, loads, start).unwrap();
@@ -68,16 +66,16 @@ impl Server {
     }
 }
 
-/// The closed loop's knee: a little below what the server can do.
+/// The closed loop's saturation point: a little below what the server can do.
 pub const CLOSED_LOOP: f64 = 9_900.0;
 
-/// Whether the lower bound that was voted lies within 2 % of the limit.
+/// Whether the voted lower bound is within 2 % of the limit.
 pub fn near(found: &Found) -> bool {
     let lower = found.voted.0;
     lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
 }
 
-/// What is promised of searches with the defaults.
+/// The promises of searches with the defaults.
 pub fn cases() -> Vec<Case> {
     let starts = [
         ("from a closed loop's knee", Start::from_knee(CLOSED_LOOP)),
@@ -124,7 +122,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// A goal of p99 with so many votes and this width, which is not confirmed.
+/// A goal of p99 with this many votes and this width, without confirmation.
 pub fn goal(votes: u32, width: f64) -> Goal {
     Goal {
         width,

@@ -1,4 +1,4 @@
-//! What is said of how steady a rate is: how it begins, whether it drifts and swings.
+//! Steadiness of a rate: how it begins, whether it drifts and swings.
 
 use dyno_stats::dips::{dips, spells};
 use dyno_stats::{beginning, steady, trends};
@@ -84,7 +84,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Levels that are told as such, and drifts that are taken for one.
+/// Levels recognised as such, and drifts mistaken for one.
 fn steady_ones() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi, deviation, asked) in [
@@ -162,7 +162,7 @@ fn cold_starts() -> impl Iterator<Item = Case> {
         })
 }
 
-/// Dips that recur, and those that come at random.
+/// Dips that recur, and dips at random times.
 fn recurring() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, period, length, depth, noise, least) in [
@@ -338,12 +338,12 @@ fn uneven() -> Vec<Case> {
     cases
 }
 
-/// What so short a series cannot tell from a level that moves.
+/// Whether so short a series cannot be distinguished from a level that moves.
 fn is_long_memory(seconds: usize, phi: f64) -> bool {
     (seconds < 60 && phi >= 0.8) || (seconds < 120 && phi >= 0.9)
 }
 
-/// Steps that are none, and those that are.
+/// False and true steps.
 fn steps() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi) in [

@@ -1,6 +1,6 @@
 //! Comparisons that stop once their interval is narrow.
 
-#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+#![allow(clippy::unwrap_used)] // helper functions are test code too
 
 use dyno_stats::Bounds;
 use dyno_stats::intervals::mean_interval;
@@ -9,13 +9,12 @@ use dyno_stats::stopping::{Look, Rule, look};
 use super::Source;
 use super::cases::{Asked, Case};
 
-/// Blocks whose log ratios are normal with a mean of `TRUTH` and a deviation of `DEVIATION`.
+/// The log ratios of blocks are normal with a mean of `TRUTH` and a deviation of `DEVIATION`.
 const TRUTH: f64 = 0.05;
 const DEVIATION: f64 = 0.01;
-/// So many blocks are enough for each of the widths below.
 const BLOCKS_MAX: usize = 400;
 
-/// A rule whose half width is so many deviations of a block.
+/// A rule with this half-width in deviations of a block.
 fn rule(half_width: f64, blocks_max: usize) -> Rule {
     Rule {
         precision: (half_width * DEVIATION).exp_m1(),
@@ -27,7 +26,6 @@ fn blocks(source: &mut Source) -> f64 {
     TRUTH + DEVIATION * source.normal()
 }
 
-/// The last look of a comparison by the rule.
 fn by_rule(source: &mut Source, rule: &Rule) -> Look {
     let mut seen = Vec::new();
     loop {
@@ -39,13 +37,14 @@ fn by_rule(source: &mut Source, rule: &Rule) -> Look {
     }
 }
 
-/// Whether the interval of a comparison by the rule holds the truth.
+/// Whether the interval of a comparison by the rule covers the truth.
 pub fn holds(source: &mut Source, half_width: f64, blocks_max: usize) -> bool {
     let found = by_rule(source, &rule(half_width, blocks_max));
     found.interval.unwrap().contains(TRUTH.exp())
 }
 
-/// The same of who stops as soon as an interval of 95 % is narrow, looking from so many blocks on.
+/// The same for stopping as soon as a 95 % interval is narrow, with a look after each block from
+/// `first` on.
 pub fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
     let mut seen: Vec<f64> = (1..first).map(|_| blocks(source)).collect();
     let narrow = |own: &Bounds| own.width() / 2.0 <= half_width * DEVIATION;
@@ -58,7 +57,7 @@ pub fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
     }
 }
 
-/// What is promised of comparisons that stop early, late, and somewhere between.
+/// The promises of comparisons that stop early, late, and in between.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for half_width in [1.5, 1.0, 0.5, 0.3] {

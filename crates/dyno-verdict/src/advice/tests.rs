@@ -120,7 +120,7 @@ fn each_counter_names_its_setting() {
     }
 }
 
-/// A series as it stands in each second, and a setting.
+/// A series with its value in each second, and a setting.
 fn named(
     product: Product,
     values: &[(&str, f64)],

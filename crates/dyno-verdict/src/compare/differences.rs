@@ -1,4 +1,4 @@
-//! What two sides differ in beside their figures.
+//! Differences between two sides other than their figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,15 @@ use crate::server::{Promise, decides, is_servers_own};
 use crate::text;
 use crate::view::View;
 
-/// Everything that describes one run: what, and its value.
+/// The description of one run: names and values.
 pub(super) type Description = BTreeMap<String, String>;
 
-/// What a crash may cost.
 const CLASS: &str = "durability class";
 
-/// Where the data lies, which decides what a crash of the host costs.
+/// The file system of the data, which decides the cost of a host crash.
 const FILE_SYSTEM: &str = "data.filesystem.type";
 
-/// What is another wherever something else is, which says more.
+/// Names that always differ together with the second, more informative one.
 const FOLLOWING: [(&str, &str); 6] = [
     ("server.build_id", "server.version"),
     ("host.filesystem.type", FILE_SYSTEM),
@@ -28,10 +27,10 @@ const FOLLOWING: [(&str, &str); 6] = [
     ("data.disk", "data.filesystem.device"),
 ];
 
-/// What only the plan tells, which runs of old versions lack.
+/// Names known only from the plan, which runs of old versions lack.
 pub(super) const OF_PLAN: [&str; 3] = ["statements", "ignored errors", "lost connections"];
 
-/// What not every log tells.
+/// Names that not every log shows.
 pub(super) const OF_COMMAND: [&str; 6] = [
     "key distribution",
     "pareto h",
@@ -41,9 +40,9 @@ pub(super) const OF_COMMAND: [&str; 6] = [
     "arrivals",
 ];
 
-/// What the names of a workload's facts about its rows begin with.
+/// The prefix of a workload's facts about its rows.
 const DATASET: &str = "workload.dataset.";
-/// What stands for all of them.
+/// The fact that represents all of them.
 const FINGERPRINT: &str = "workload.dataset.fingerprint";
 
 pub(super) fn differences(
@@ -60,7 +59,7 @@ pub(super) fn differences(
             base.get(what).unwrap_or(&absent),
             new.get(what).unwrap_or(&absent),
         );
-        // What a side knows nothing of cannot be said to differ: a log tells little.
+        // A value that one side does not know is not a difference: a log shows little.
         let observed = !values.0.is_empty() && !values.1.is_empty();
         if values.0 != values.1 && (observed || told_by_absence(what)) {
             found.push(Difference {
@@ -78,8 +77,8 @@ pub(super) fn differences(
         intended: intended(&difference.what, options),
         ..difference
     }));
-    // A setting that both sides have says more than the class that follows from it. Servers of two
-    // families have none in common.
+    // A setting that both sides have is more informative than the class that follows from it.
+    // Servers of two families have no common settings.
     let decided = |what: &str| {
         let setting = what.strip_prefix("setting ");
         setting.is_some_and(decides) || tables::decides(what) || what == FILE_SYSTEM
@@ -95,7 +94,7 @@ pub(super) fn differences(
     found
 }
 
-/// What the user varied from side to side, which is always meant.
+/// The factors that the user varied between the sides, always intended.
 fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
     let levels = |views: &[View]| {
         let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -123,14 +122,14 @@ fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
         .collect()
 }
 
-/// The names of the factors in which these sides differ: what is called so differs on purpose.
+/// The names of the factors in which these sides differ; differences with these names are intended.
 pub(super) fn varied(base: &[View], new: &[View]) -> Vec<String> {
     let found = factors(base, new).into_iter();
     let names = found.filter_map(|one| Some(one.what.strip_prefix("factor ")?.to_owned()));
     names.collect()
 }
 
-/// What a run was asked to do: options, sessions, pace, keys. How long it was to take is not in it.
+/// The requested load of a run: options, sessions, pace, keys; not its duration.
 pub(super) fn plan(view: &View) -> Description {
     const LENGTHS: [&str; 4] = ["time", "events", "warm-up", "ramp-up"];
     let mut asked = Description::new();
@@ -146,7 +145,7 @@ pub(super) fn plan(view: &View) -> Description {
     asked
 }
 
-/// What makes another dataset is one difference, its fingerprint's, however many parts differ.
+/// Combines all differences of a dataset into one, that of its fingerprint.
 fn one_dataset(found: &mut Vec<Difference>, options: &CompareOptions) {
     let is_part = |difference: &Difference| {
         difference.what.starts_with(DATASET) && difference.what != FINGERPRINT
@@ -164,7 +163,6 @@ fn one_dataset(found: &mut Vec<Difference>, options: &CompareOptions) {
     found.retain(|difference| !is_part(difference));
 }
 
-/// The values of all runs of a side.
 pub(super) fn side(views: &[View]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for view in views {
@@ -182,7 +180,7 @@ fn joined(values: &BTreeSet<String>) -> String {
     }
 }
 
-/// Options that are not given are not there, which differs from those that are.
+/// Whether a missing value is a difference: options that are not given are missing.
 fn told_by_absence(what: &str) -> bool {
     what.starts_with("option ")
 }
@@ -217,7 +215,7 @@ fn describe(view: &View) -> Description {
         .map_or(&run.head.target, |summary| &summary.target);
     let planned = run.head.plan.as_ref().and_then(|plan| plan.target.as_ref());
     match planned.is_some_and(|target| target.temporary) {
-        // Its file has another name in each run.
+        // Its file has a different name in each run.
         true => say("target", "a temporary database".to_owned()),
         false => say("target", without_credentials(&target.url)),
     }
@@ -337,7 +335,7 @@ fn option(value: &OptionValue) -> String {
     }
 }
 
-/// Facts that are another with every run.
+/// Facts that differ in every run.
 const MOVING_FACTS: [&str; 26] = [
     "fleet.run",
     "fleet.collected",
@@ -361,14 +359,14 @@ const MOVING_FACTS: [&str; 26] = [
     "calibration.",
     "run.",
     "search.",
-    // Those of tables are compared by their parts.
+    // Facts about tables are compared by their parts.
     "db.table",
     "db.file.changed",
     "client.sessions",
     "client.tls",
 ];
 
-/// Settings that say where a server lives, not what it does.
+/// Settings that identify a server's place, not its behaviour.
 const PLACES: [&str; 22] = [
     "hostname",
     "port",
@@ -394,7 +392,7 @@ const PLACES: [&str; 22] = [
     "mysqlx_socket",
 ];
 
-/// A URL without where its password comes from, which is no difference of what is measured.
+/// A URL without the source of its password, which does not affect the measurement.
 fn without_credentials(url: &str) -> String {
     let Some((base, parameters)) = url.split_once('?') else {
         return url.to_owned();

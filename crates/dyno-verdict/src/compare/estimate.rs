@@ -1,4 +1,4 @@
-//! A metric's value with what its uncertainty can be computed from.
+//! A metric's value with the data for its uncertainty.
 
 use dyno_stats::Bounds;
 use dyno_stats::intervals::{
@@ -8,43 +8,39 @@ use hdrhistogram::Histogram;
 
 use crate::compare::Basis;
 
-/// From so many runs a side on their own variance is used.
+/// The number of runs a side from which their own variance is used.
 pub(super) const RUNS_MIN: usize = 3;
 
-/// Smaller p-values are not told apart.
+/// The smallest distinguishable p-value.
 const P_MIN: f64 = 1e-9;
 
-/// One side's value of a metric.
 pub(super) struct Estimate {
     /// Over all runs, never a mean of percentiles.
     pub(super) value: f64,
-    /// Each run's own.
     pub(super) runs: Vec<f64>,
-    /// What the seconds within the runs tell.
     pub(super) within: Within,
 }
 
 /// How a value varies within runs.
 pub(super) enum Within {
-    /// Not to be told.
+    /// Unknown.
     Nothing,
-    /// A series in time whose mean is the value, or near it.
+    /// A time series with approximately the value as its mean.
     Series(Vec<f64>),
-    /// A series in time whose median is the value.
+    /// A time series with the value as its median.
     Median(Vec<f64>),
-    /// A percentile: the share of latencies at or below it, second by second, and the
-    /// distribution to read shares back as latencies.
+    /// A percentile: the share of latencies at or below it, second by second, and the distribution
+    /// that converts shares back to latencies.
     Shares(Vec<f64>, Box<Histogram<u64>>),
 }
 
-/// The ratio of two estimates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ratio {
     pub(super) bounds: Option<Bounds>,
     pub(super) p: Option<f64>,
 }
 
-/// The ratio with its interval, and with the p-value that belongs to that very interval.
+/// The ratio with its interval and the p-value of the same interval.
 pub(super) fn ratio(base: &Estimate, new: &Estimate, basis: Basis, confidence: f64) -> Ratio {
     let shown = new.value / base.value;
     if basis == Basis::BetweenRuns {
@@ -56,8 +52,8 @@ pub(super) fn ratio(base: &Estimate, new: &Estimate, basis: Basis, confidence: f
             let (of_new, of_base) = (Mean::of_series(of_new), Mean::of_series(of_base));
             of_means(of_new, of_base, shown, confidence)
         }
-        // Whether the rate changed is tested by its mean: a second test of the same would only be
-        // one more to correct for.
+        // Only the mean is tested for a change of the rate: a second test of the same question
+        // would only add one more to correct for.
         (Within::Median(of_base), Within::Median(of_new)) => Ratio {
             bounds: median_ratio_interval_correlated(of_new, of_base, confidence),
             p: None,
@@ -69,8 +65,8 @@ pub(super) fn ratio(base: &Estimate, new: &Estimate, basis: Basis, confidence: f
     }
 }
 
-/// The ratio of two means, moved to the one that is shown: a rate over all runs is not exactly the
-/// mean of its seconds, nor a percentile over all runs the mean of theirs.
+/// The ratio of two means, shifted to the shown ratio: a rate over all runs is not exactly the mean
+/// of its seconds, nor a percentile over all runs the mean of theirs.
 fn of_means(new: Option<Mean>, base: Option<Mean>, shown: f64, confidence: f64) -> Ratio {
     let (Some(new), Some(base)) = (new, base) else {
         return Ratio::default();
@@ -88,16 +84,17 @@ fn of_means(new: Option<Mean>, base: Option<Mean>, shown: f64, confidence: f64) 
     })
 }
 
-/// The interval of a percentile: that of the share below it, autocorrelation included, read back
-/// as latencies (Woodruff, "Confidence Intervals for Medians and Other Position Measures"). A share
-/// has its interval on the scale of its logarithm of odds, where it never reaches 0 or 1 (Dean and
-/// Pagano, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys").
+/// The interval of a percentile: that of the share below it, including autocorrelation, converted
+/// back to latencies (Woodruff, "Confidence Intervals for Medians and Other Position Measures").
+/// The interval of a share is computed on the scale of its log odds, where it never reaches 0 or 1
+/// (Dean and Pagano, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered
+/// Surveys").
 fn percentile_bounds(estimate: &Estimate, confidence: f64) -> Option<Bounds> {
     let Within::Shares(shares, histogram) = &estimate.within else {
         return None;
     };
     let share = within_odds(mean_interval_correlated(shares, confidence)?)?;
-    // Beyond its ends a sample says nothing of the distribution.
+    // A sample says nothing about the distribution beyond its ends.
     let least = 1.0 / histogram.len().max(1) as f64;
     if share.low < least || share.high > 1.0 - least {
         return None;
@@ -109,8 +106,8 @@ fn percentile_bounds(estimate: &Estimate, confidence: f64) -> Option<Bounds> {
     })
 }
 
-/// The interval of a share with the same reach about its middle on the scale of the logarithm of
-/// its odds; none about 0 or 1.
+/// The interval of a share with the same half-width about its middle on the log-odds scale; `None`
+/// about 0 or 1.
 fn within_odds(share: Bounds) -> Option<Bounds> {
     let (middle, reach) = (
         (share.low + share.high) / 2.0,
@@ -136,11 +133,10 @@ fn percentile_ratio(base: &Estimate, new: &Estimate, confidence: f64) -> Option<
     mover_ratio(new.value, of_new, base.value, of_base)
 }
 
-/// An interval with its p-value: what is missing to 1 of the confidence at which it just reaches a
-/// ratio of 1.
+/// An interval with its p-value: 1 minus the confidence at which it just reaches a ratio of 1.
 fn inverted(confidence: f64, interval: impl Fn(f64) -> Option<Bounds>) -> Ratio {
     let bounds = interval(confidence);
-    // Where neither side varies there is no chance to reckon with.
+    // Without variation on either side there is no p-value.
     let varies = interval(0.5).is_some_and(|inner| inner.low < inner.high);
     Ratio {
         bounds,
@@ -149,7 +145,7 @@ fn inverted(confidence: f64, interval: impl Fn(f64) -> Option<Bounds>) -> Ratio 
 }
 
 fn p_value(interval: impl Fn(f64) -> Option<Bounds>) -> Option<f64> {
-    // An interval that reaches beyond the sample excludes nothing.
+    // An interval beyond the sample excludes nothing.
     let excludes = |p: f64| interval(1.0 - p).is_some_and(|ratio| !ratio.contains(1.0));
     let (mut never, mut always) = (P_MIN, 1.0 - 1e-6);
     if excludes(never) {
@@ -159,7 +155,7 @@ fn p_value(interval: impl Fn(f64) -> Option<Bounds>) -> Option<f64> {
         return Some(1.0);
     }
     for _ in 0..24 {
-        // Small ones are told by their magnitude.
+        // Small p-values differ by magnitude.
         let middle = (never * always).sqrt();
         if excludes(middle) {
             always = middle;
@@ -174,7 +170,7 @@ fn p_value(interval: impl Fn(f64) -> Option<Bounds>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Ten seconds of a thousand exponential latencies, of which the mean moves by a fifth from
+    /// Ten seconds of a thousand exponential latencies each; their mean varies by a fifth from
     /// second to second.
     fn ten_seconds(seed: u64) -> Estimate {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -207,7 +203,7 @@ mod tests {
         }
     }
 
-    /// The 95th percentile over all seconds that may come is 3.116 ms. Linear intervals reached
+    /// The true 95th percentile over all possible seconds is 3.116 ms. Linear intervals reached
     /// beyond the whole distribution in four of ten runs.
     #[test]
     fn percentiles_of_ten_uneven_seconds_have_intervals_that_hold() {

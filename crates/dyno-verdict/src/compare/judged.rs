@@ -1,4 +1,4 @@
-//! Checks 42 to 50: how far a comparison can be believed.
+//! Checks 42 to 50: the reliability of a comparison.
 
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::RunState;
@@ -249,12 +249,12 @@ fn extreme(metric: &Metric) -> bool {
     metric.kind == MetricKind::Maximum
 }
 
-/// The median second stands beside the mean, which has its interval and is tested.
+/// Whether it is the median second, shown next to the mean, which has an interval and a test.
 fn beside_the_mean(metric: &Metric) -> bool {
     metric.kind == MetricKind::MedianSecond
 }
 
-/// A run has a single share of late events and a single backlog.
+/// Whether a run has only one value: the share of late events, the backlog.
 fn counted_once(metric: &Metric) -> bool {
     metric.kind == MetricKind::OncePerRun
 }

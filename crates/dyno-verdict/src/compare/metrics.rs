@@ -1,4 +1,4 @@
-//! The metrics that are compared, each side's estimate of them, and their ratios.
+//! The compared metrics, each side's estimates, and their ratios.
 
 mod figures;
 mod host;
@@ -13,12 +13,11 @@ use crate::compare::{Basis, Better, CompareOptions, Metric, MetricKind};
 use crate::costs::costs;
 use crate::view::{Bin, View};
 
-/// The share of an open loop's events that were not answered within the latency limit.
+/// The share of an open loop's events not answered within the latency limit.
 pub(super) const LATE: &str = "late events";
-/// Events of an open loop that were due and not begun at the end.
+/// Events of an open loop that were due but not begun at the end.
 pub(super) const BACKLOG: &str = "backlog at the end";
 
-/// A metric before it is compared.
 struct Row {
     name: String,
     kind: MetricKind,
@@ -59,13 +58,13 @@ pub(super) fn metrics(
     metrics
 }
 
-/// Whether all runs of a side know a counter, which an imported log may not hold.
+/// Whether all runs of a side have a counter, which an imported log may lack.
 fn knows(views: &[View], counter: &str, of: Of) -> bool {
     let unknown = |view: &View| unknown::counters(&view.run.not_observed, of).contains(&counter);
     !views.iter().any(unknown)
 }
 
-/// What a rate is of.
+/// The unit of a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counted {
     Events,
@@ -80,7 +79,7 @@ impl Counted {
         }
     }
 
-    /// Whether the run's seconds hold it.
+    /// Whether the run's seconds include it.
     fn in_seconds(self, view: &View) -> bool {
         match self {
             Self::Events => true,
@@ -96,11 +95,10 @@ impl Counted {
     }
 }
 
-/// Where a log's seconds cover less of the run than this, their mean is not the run's rate.
+/// If a log's seconds cover less of the run, their mean is not the run's rate.
 const COVERED_MIN: f64 = 0.95;
 
-/// The rate over all whole seconds of all runs; as stated where a log gives no seconds, or too few
-/// of them.
+/// The rate over all whole seconds of all runs; as printed if a log has no seconds, or too few.
 pub(super) fn pooled_rate(views: &[View], of: Counted) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for view in views {
@@ -143,7 +141,7 @@ fn rate_row(name: &str, base: &[View], new: &[View], of: Counted) -> Row {
     }
 }
 
-/// The median second beside the mean: it does not see stalls.
+/// The median second next to the mean: it is not affected by stalls.
 fn median_row(base: &[View], new: &[View]) -> Row {
     let estimate = |views: &[View]| {
         let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
@@ -172,7 +170,7 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
     let estimate = |views: &[View]| {
         let share = |view: &View, counters: &Counters| {
             let all = view.attempts(counters, counters.errors);
-            // An event may meet several errors.
+            // An event may have several errors.
             (all > 0).then(|| (counters.errors as f64 / all as f64 * 100.0).min(100.0))
         };
         let mut sums = Counters::default();
@@ -185,7 +183,7 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
                 .iter()
                 .filter_map(|view| share(view, &view.totals()))
                 .collect(),
-            // A second without attempts has no share of errors.
+            // A second without attempts has no error rate.
             within: match knows(views, "errors", Of::Intervals) {
                 true => series(views.iter().flat_map(|view| {
                     let bins = view.bins.iter();
@@ -206,8 +204,8 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
     }
 }
 
-/// A cost that is compared: its name in the table of costs, the series that it is made of, what
-/// one of these is worth in the cost's unit, and that unit.
+/// A compared cost: its name in the table of costs, its series, the value of a unit of these in the
+/// cost's unit, and that unit.
 type CostRow = (&'static str, &'static [&'static str], f64, &'static str);
 
 const COSTS: &[CostRow] = &[
@@ -243,7 +241,7 @@ fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) 
             .iter()
             .filter_map(|view| stated_cost(view.run, name))
             .collect();
-        // A side of which one run was not observed is not the same side.
+        // A side with an unobserved run is incomplete.
         if runs.len() != views.len() {
             return None;
         }
@@ -283,8 +281,8 @@ fn stated_cost(run: &RunRecord, name: &str) -> Option<f64> {
     costs(run).into_iter().find(|cost| cost.name == name)?.value
 }
 
-/// A ratio of two sums in time as a series whose mean it is: r + (cost − r·events) / mean events
-/// (linearisation, see Cochran, "Sampling Techniques", on the ratio estimator).
+/// A ratio of two sums over time as a series with that ratio as its mean: r + (cost − r·events) /
+/// mean events (linearisation, see Cochran, "Sampling Techniques", on the ratio estimator).
 fn cost_series(views: &[View], names: &[&str], worth: f64) -> Within {
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     for view in views {
@@ -292,7 +290,7 @@ fn cost_series(views: &[View], names: &[&str], worth: f64) -> Within {
         for name in names {
             let points = view.points(name);
             for (sum, bin) in sums.iter_mut().zip(&view.bins) {
-                // The sample nearest to the second's end covers most of it.
+                // The sample nearest to the end of the second covers most of it.
                 let nearest = points
                     .iter()
                     .min_by(|one, other| {
@@ -381,11 +379,11 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
     }
 }
 
-/// Corrects for the number of metrics, and says what is an effect.
+/// Corrects for the number of metrics, and decides which differences are significant.
 fn decide(metrics: &mut [Metric], options: &CompareOptions) {
     let tested: Vec<f64> = metrics.iter().filter_map(|metric| metric.p).collect();
     let mut corrected = dyno_stats::multiple::holm(&tested).into_iter();
-    // Two runs of the same differ by root two deviations, and twice as much in one case of twenty.
+    // Two equal runs differ by root two deviations, and by twice as much in one case of twenty.
     let room = options.run_to_run.map_or(0.0, |known| {
         2.0 * std::f64::consts::SQRT_2 * known.deviation
     });

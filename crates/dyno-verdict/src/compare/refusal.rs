@@ -1,4 +1,4 @@
-//! When two sides must not be compared.
+//! Conditions under which two sides must not be compared.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub enum CompareError {
          tell what chance does"
     )]
     Twice(String),
-    /// A run has nothing to compare.
+    /// A run has no events.
     #[error(
         "cannot compare {0}: no event ended in it, so that there is no figure; compare a run that \
          got as far as measuring"
@@ -32,12 +32,12 @@ pub enum CompareError {
          reference profile, which do not do the same work"
     )]
     Profiles {
-        /// A run of one profile.
+        /// A run in one profile.
         one: String,
-        /// A run of the other.
+        /// A run in the other.
         other: String,
     },
-    /// Runs of one side that are no repetitions of each other.
+    /// Runs of one side that are not repetitions of each other.
     #[error(
         "cannot take {one} and {other} as repetitions of each other: they differ in {differences}; \
          compare runs that were asked for alike, each kind on a side of its own"
@@ -47,10 +47,10 @@ pub enum CompareError {
         one: String,
         /// Another run of the same side.
         other: String,
-        /// In what they differ.
+        /// Their differences.
         differences: String,
     },
-    /// Other workloads.
+    /// Different workloads.
     #[error(
         "cannot compare {one} with {other}: the workloads are {one_workload} and \
          {other_workload}; compare runs of one workload, or insist on it (--force) if their events \
@@ -66,7 +66,7 @@ pub enum CompareError {
         /// Its workload.
         other_workload: String,
     },
-    /// Other operations of the same workload.
+    /// Different operations of the same workload.
     #[error(
         "cannot compare {one} with {other}: the operations that were timed are {one_operations} \
          and {other_operations}"
@@ -107,7 +107,7 @@ pub(super) fn check(
     let Some((first, others)) = base.split_first() else {
         return Err(CompareError::NoRuns("base"));
     };
-    // A side against itself is told as what it is: nothing differs.
+    // A side compared with itself has no difference.
     let names = |views: &[View]| -> Vec<String> {
         let names = views.iter().map(|view| view.run.head.name.clone());
         names.collect()
@@ -133,7 +133,7 @@ pub(super) fn check(
     repetitions(new)
 }
 
-/// Runs of one side are repetitions only if they were asked for alike.
+/// Runs of one side are repetitions only if they had the same requested load.
 fn repetitions(side: &[View]) -> Result<(), CompareError> {
     let Some((first, others)) = side.split_first() else {
         return Ok(());
@@ -176,7 +176,7 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
         let (one, other) = if standard { names } else { (names.1, names.0) };
         return Err(CompareError::Profiles { one, other });
     }
-    // A log that does not tell how it was driven is a closed loop: sysbench knows no other.
+    // A log without the kind of its loop is a closed loop: sysbench has no other.
     if one.open_loop() != other.open_loop() {
         return Err(CompareError::Loops {
             one: names.0,
@@ -208,7 +208,7 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
     Ok(())
 }
 
-/// A run's number, by which commands take it, and its name.
+/// A run's number, as used in commands, and its name.
 pub(super) fn name(view: &View) -> String {
     match view.run.id {
         0 => view.run.head.name.clone(),
@@ -216,7 +216,7 @@ pub(super) fn name(view: &View) -> String {
     }
 }
 
-/// A workload's name without the folder and ending of its file.
+/// A workload's name without the folder and extension of its file.
 fn base_name(name: &str) -> String {
     let file = name.rsplit('/').next().unwrap_or(name);
     file.strip_suffix(".lua").unwrap_or(file).to_owned()

@@ -1,4 +1,4 @@
-//! In what the tables of two sides differ: column by column, index by index, option by option.
+//! Differences between the tables of two sides, by column, index and option.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,43 +11,40 @@ use dyno_core::tables::{
 use crate::compare::Difference;
 use crate::view::View;
 
-/// What all differences of tables begin with.
 pub(super) const TABLE: &str = "table ";
-/// Parts of a definition that decide what a crash costs.
+/// Parts of a definition that decide the cost of a crash.
 const DECIDING: [&str; 2] = ["ENGINE", "persistence"];
-/// More tables of a run than observers read are not looked at.
+/// The largest number of tables per run, more than observers read.
 const TABLES_MAX: usize = 5_000;
 
-/// The tables of all runs of a side.
 #[derive(Default)]
 struct Side {
     tables: BTreeMap<String, Table>,
     digests: BTreeSet<String>,
-    /// Tables that are there and that its runs did not use.
+    /// Existing tables that its runs did not use.
     unused: BTreeSet<String>,
     is_read: bool,
-    /// Tables were left out, of which nothing is known.
     is_partial: bool,
 }
 
 #[derive(Default)]
 struct Table {
     digests: BTreeSet<String>,
-    /// What each part of the definition says, in each run.
+    /// The values of each part of the definition in all runs.
     parts: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What differs, as (part, base, new).
+/// A difference: part, base, new.
 type Found = (String, String, String);
 
-/// One line for tables that differ in the same.
+/// One line for all tables with the same differences.
 pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
     let families: BTreeSet<Option<&str>> = base
         .iter()
         .chain(new)
         .map(|view| view.family().map(Family::name))
         .collect();
-    // Two languages have no words in common.
+    // Definitions in two SQL dialects have no words in common.
     let is_coarse = families.len() > 1;
     let (base, new) = (side(base, is_coarse), side(new, is_coarse));
     if !base.is_read || !new.is_read {
@@ -65,13 +62,12 @@ pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
     lines.into_iter().map(line).collect()
 }
 
-/// Whether a difference of tables decides what a crash costs.
+/// Whether a difference of tables decides the cost of a crash.
 pub(super) fn decides(what: &str) -> bool {
     let last = what.rsplit(' ').next().unwrap_or_default();
     what.starts_with(TABLE) && DECIDING.contains(&last)
 }
 
-/// Whether the tables of all these runs are on record.
 pub(super) fn are_read(views: &[View]) -> bool {
     views.iter().all(|view| view.run.fact(TABLES).is_some())
 }
@@ -129,7 +125,7 @@ fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
 
 fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
     let is_unlike = |table: &Table, other: &Side| {
-        // More tables of the same definition are what an option of the run asks for.
+        // The number of tables with the same definition is an option of the run.
         !table
             .digests
             .iter()
@@ -160,7 +156,7 @@ fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
     let mut found = Vec::new();
     for what in whats {
         let (base, new) = values(what);
-        // Not every server tells of its statistics.
+        // Not every server reports its statistics.
         let is_known = what != "statistics" || (!base.is_empty() && !new.is_empty());
         let follows = engine != other_engine && follows_from_engine(what);
         if base != new && is_known && !follows {
@@ -182,7 +178,7 @@ fn line(((what, base, new), names): (Found, Vec<String>)) -> Difference {
         [name] => without_number(name).1,
         _ => "",
     };
-    // A table alone has its own number back.
+    // A single table gets its number back.
     let own = |text: &str| match number {
         "" => text.to_owned(),
         number => text.replace('#', number),

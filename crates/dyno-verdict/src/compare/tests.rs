@@ -1,4 +1,4 @@
-//! Comparisons of runs whose difference is known.
+//! Comparisons of runs with known differences.
 
 mod logs;
 mod open_loops;
@@ -57,7 +57,6 @@ fn outcome(comparison: &Comparison, number: u8) -> Outcome {
     found.unwrap().outcome
 }
 
-/// With a figure of the workload's.
 fn figured(mut run: RunRecord, value: f64, unit: &str, better: Option<Better>) -> RunRecord {
     let figure = Figure {
         name: "new orders committed".to_owned(),
@@ -95,7 +94,7 @@ fn figures_of_the_workload_are_compared_where_all_runs_have_them() {
         (orders.ratio.unwrap() - 0.5).abs() < 1e-9 && orders.significant,
         "{orders:?}"
     );
-    // One run a side tells no interval.
+    // One run a side gives no interval.
     let alone = sides(&base[..1], &new[..1]);
     let orders = metric(&alone, "new orders committed");
     assert!(orders.low.is_none() && !orders.significant, "{orders:?}");
@@ -153,7 +152,7 @@ fn a_loss_of_a_fifth_is_found_with_its_interval() {
     assert!((events.penalty.unwrap() - 0.2).abs() < 0.03, "{events:?}");
     assert!(events.significant && events.p.unwrap() < 1e-6);
     assert_eq!(events.better, Better::Higher);
-    // In a closed loop a quarter less work is a quarter longer latencies.
+    // In a closed loop a quarter less throughput means a quarter longer latencies.
     for name in [
         "latency, mean",
         "latency, p50",
@@ -186,7 +185,7 @@ fn runs_of_the_same_show_no_effect() {
         let comparison = sides(&[run(1000.0, 2 * seed)], &[run(1000.0, 2 * seed + 1)]);
         wrong += usize::from(comparison.metrics.iter().any(|metric| metric.significant));
     }
-    // One in twenty is what the significance allows; a dozen correlated metrics share it.
+    // The significance level allows one in twenty, shared by a dozen correlated metrics.
     assert!(wrong <= 2, "{wrong}");
 }
 
@@ -245,7 +244,7 @@ fn an_effect_below_the_hosts_own_variance_is_none() {
 
 #[test]
 fn percentiles_come_from_merged_distributions() {
-    // A side of a fast and a slow run: the mean of their medians is nobody's median.
+    // A side of a fast and a slow run: the mean of their medians is the median of neither.
     let base = [run(2000.0, 1), run(500.0, 2)];
     let comparison = sides(&base, &[run(1000.0, 3)]);
     let median = metric(&comparison, "latency, p50").base.unwrap();
@@ -371,7 +370,7 @@ fn a_run_counts_once() {
     };
     twice(&[again(), again()], &[run(1000.0, 2)]);
     twice(&[again(), run(1000.0, 2)], &[run(1000.0, 3), again()]);
-    // Against itself a run differs in nothing.
+    // A run does not differ from itself.
     assert!(compared(&[again()], &[again()], &options).is_ok());
 }
 
@@ -403,7 +402,7 @@ fn runs_of_one_side_are_repetitions_of_each_other() {
     );
     let error = error.unwrap_err().to_string();
     assert!(error.contains("statements (prepared"), "{error}");
-    // A run of an old version tells no plan.
+    // A run of an old version has no plan.
     let mut old = with(1, 7);
     old.head.plan = None;
     let sides = compared(
@@ -412,7 +411,7 @@ fn runs_of_one_side_are_repetitions_of_each_other() {
         &CompareOptions::default(),
     );
     assert!(sides.is_ok(), "{sides:?}");
-    // One kind on each side is what a comparison is for, and another length is no other kind.
+    // Different kinds on the two sides are allowed, and a different length is not another kind.
     let mut longer = with(8, 5);
     if let Some(drive) = &mut longer.head.drive {
         drive.time = Some(std::time::Duration::from_secs(120));
@@ -430,7 +429,7 @@ fn runs_that_were_refused_are_named() {
     let mut refused = run(900.0, 2);
     refused.verdict = Some(Verdict::Refused);
     let comparison = sides(&[run(1000.0, 1)], &[refused]);
-    // So that a gate does not let it through.
+    // A gate must not accept it.
     assert_eq!(outcome(&comparison, 50), Outcome::Refuse);
     let mut failed = run(900.0, 4);
     failed.state = RunState::Failed;

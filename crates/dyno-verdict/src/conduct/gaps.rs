@@ -1,15 +1,14 @@
-//! Samples that are not there.
+//! Missing samples.
 
 use dyno_core::record::{SERVER_OBSERVER, Series};
 
 use super::{LENGTH, ROUNDING};
 use crate::view::View;
 
-/// Series of each sample of an observer on the server's host.
+/// Series in each sample of an observer on the server's host.
 const THERE: [&str; 2] = ["server.host.cpu.idle", "server.host.cpu.user"];
 
-/// The samples that are not there: of this series, or of the observer on the server's host, where
-/// there is one and it lacks more.
+/// The missing samples of this series, or of the observer on the server's host, if that lacks more.
 pub(super) fn missing(view: &View, own: &Series) -> Option<Missing> {
     let of = |series: &Series| of_times(view, &within(view, &series.points));
     let own = of(own);
@@ -38,17 +37,16 @@ fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {
     inside.map(|(at, _)| *at).collect()
 }
 
-/// Samples that are not there.
 #[derive(Clone, Copy)]
 pub(super) struct Missing {
     pub(super) samples: u64,
-    /// Of those that should be.
+    /// In percent of the expected samples.
     pub(super) percent: f64,
-    /// Whether they are those of the observer on the server's host.
+    /// Whether the observer on the server's host missed them.
     pub(super) there: bool,
 }
 
-/// The samples that are not there, by the usual time between those that are.
+/// The missing samples, by the usual time between samples.
 fn of_times(view: &View, times: &[f64]) -> Option<Missing> {
     if view.length_s < LENGTH.value {
         return None;
@@ -56,7 +54,7 @@ fn of_times(view: &View, times: &[f64]) -> Option<Missing> {
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
     let Some(period) = period else {
-        // One sample or none shows no period: the usual one is a second.
+        // Fewer than two samples show no period: assume a second.
         let samples = (view.length_s as u64)
             .saturating_sub(times.len() as u64)
             .max(1);
@@ -66,7 +64,7 @@ fn of_times(view: &View, times: &[f64]) -> Option<Missing> {
             there: false,
         });
     };
-    // The first and the last sample lie anywhere within their periods.
+    // The first and the last sample may be anywhere within their periods.
     let expected = (view.length_s / period - 1.0).max(1.0);
     let samples = (expected - times.len() as f64 + ROUNDING).max(0.0).floor();
     Some(Missing {

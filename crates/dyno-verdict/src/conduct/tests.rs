@@ -1,4 +1,4 @@
-//! Each check of conduct: a run that passes, one that does not, one that cannot tell.
+//! Each check of conduct: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::record::{Event, EventKind, LOG_CUT_OFF};
@@ -21,14 +21,14 @@ fn observers_that_cost_too_much_are_noticed() {
     expect("observer-cost", NotChecked, |run| {
         drop_series(run, "observer.")
     });
-    // Those who take the figures elsewhere are part of it.
+    // Metrics exporters are part of the cost.
     expect("observer-cost", Doubt, |run| {
         fact(run, super::EXPORT_CORES, "0.06")
     });
     expect("observer-cost", Pass, |run| {
         fact(run, super::EXPORT_CORES, "0.001")
     });
-    // Of a second the first sample is the most.
+    // The first sample is most of a second.
     expect("observer-cost", NotChecked, |run| {
         series(run, "observer.cpu", &[0.2; 30]);
         run.summary.as_mut().unwrap().measured_s = 1.0;
@@ -82,7 +82,7 @@ fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
          killed) and at 9 s (a sample was refused); the latest sample was 3 ms late; no sample is \
          missing."
     );
-    // One that lasts beyond the measurement counts as long as that.
+    // A gap beyond the measurement counts up to its end.
     let found = expect("observers", Doubt, |run| {
         run.events.push(event(-2.0, Some(99.0), "no connection"));
     });

@@ -1,12 +1,12 @@
-//! What one event cost.
+//! Costs per event.
 
 use dyno_core::record::{Series, SeriesKey, SeriesKind};
 
 use super::*;
 use crate::samples::{self, Product, closed, series};
 
-/// What an event wrote if the kernel charged the server with this much, and the source of the
-/// figure.
+/// The written bytes of an event if the kernel charged the server with this much, and the source of
+/// the figure.
 fn written(charged: f64, change: impl FnOnce(&mut RunRecord)) -> (f64, String) {
     let mut run = closed(&[1_000.0; 20], Product::Mysql);
     let flat = |value: f64| [value; 20];
@@ -109,6 +109,6 @@ fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
         .map(|cost| cost.value.ok_or(&cost.source))
         .unwrap()
         .unwrap();
-    // 1,200 a second over five, in three of which 1,000 events ended.
+    // 1,200 a second over five seconds; 1,000 events ended in each of three.
     assert!((switches - 2.0).abs() < 0.1, "{switches}");
 }

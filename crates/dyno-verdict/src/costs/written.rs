@@ -1,4 +1,4 @@
-//! What a server wrote by its own counters.
+//! Bytes written according to the server's own counters.
 
 use crate::view::View;
 
@@ -39,12 +39,11 @@ const PARTIAL: [Part; 3] = [
     ("db.rocksdb.wal_synced", KERNEL_PAGE),
 ];
 
-/// Bytes per second as a server counts them.
+/// Bytes per second by the server's counters.
 pub(super) struct Own {
     pub(super) per_s: f64,
     /// The most that the kernel may charge for it.
     pub(super) most_per_s: f64,
-    /// The series behind it.
     pub(super) source: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Checks 16 and 17: what the data is against the caches, and what the caches held.
+//! Checks 16 and 17: the size of the data relative to the caches, and the cache hits.
 
 use dyno_core::finding::Outcome;
 
@@ -61,14 +61,14 @@ const SAMPLES: Threshold = Threshold {
     why: "two per quarter",
 };
 
-/// Without a claim no more than one run in a hundred is doubted wrongly.
+/// Without a claim, at most one run in a hundred is doubted wrongly.
 const WARMING_CHANCE: f64 = 0.01;
-/// Kendall's tau of misses that become fewer: three of four pairs are in that order.
+/// Kendall's tau of decreasing misses: three of four pairs are in that order.
 const WARMING_ORDER: f64 = -0.5;
-/// The first samples, of thirty the largest by chance once in four thousand.
+/// The number of first samples, which are the largest of thirty by chance once in four thousand.
 const FIRST: usize = 3;
 
-/// Series of misses and of all requests, or of misses and hits where the last is set.
+/// Series of misses and of all requests, or of misses and hits if the flag is set.
 const MISSES: [(&str, &str, bool); 3] = [
     (
         "db.status.innodb_buffer_pool_reads",
@@ -173,7 +173,7 @@ fn cold_or_warm(view: &View) -> Made {
 
 const WARM_UP: &str = "Read the data before the run, or warm up for longer (--warmup).";
 
-/// Nobody claims anything, and most want warm caches.
+/// The finding without a claim: most users want warm caches.
 fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
     let up = uptime_s(view).map_or_else(String::new, |up| {
         format!("; the server had been up for {}", text::seconds(up))
@@ -193,8 +193,8 @@ fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
     }
 }
 
-/// Whether the first quarter's misses differ from the others' beyond chance: by a level, from
-/// sample to sample, or because each of the first ones is larger than all that follow.
+/// Whether the first quarter's misses differ from the others significantly: by level, by trend, or
+/// because each of the first ones is larger than all later ones.
 fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
     let ratios: Vec<f64> = samples.iter().map(|one| percent(&[*one])).collect();
     let marks: Vec<bool> = (0..ratios.len()).map(|index| index < quarter).collect();
@@ -207,7 +207,6 @@ fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
         || rest.iter().all(|ratio| *ratio < least)
 }
 
-/// Misses in percent of the requests.
 fn percent(part: &[(f64, f64)]) -> f64 {
     let sum = |sum: (f64, f64), one: &(f64, f64)| (sum.0 + one.0, sum.1 + one.1);
     let (misses, requests) = part.iter().fold((0.0, 0.0), sum);
@@ -217,7 +216,7 @@ fn percent(part: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// How far InnoDB's cache was filled, where that moved.
+/// How full InnoDB's cache was, if that changed.
 fn filled(view: &View) -> String {
     let pages = |what: &str| view.ends(&format!("db.status.innodb_buffer_pool_pages_{what}"));
     let shares = pages("data").zip(pages("total"));
@@ -245,7 +244,6 @@ pub(super) fn miss_ratio(view: &View) -> Option<f64> {
     })
 }
 
-/// Misses and requests, sample by sample.
 fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
     let of = |(name, others, hits): &(&str, &str, bool)| {
         let others = view.values(others);
@@ -262,12 +260,11 @@ fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
     MISSES.iter().find_map(of).unwrap_or_default()
 }
 
-/// What the server was told to use for its cache.
 pub(super) fn cache_bytes(view: &View) -> Option<f64> {
     if let Some(size) = view.run.setting("innodb_buffer_pool_size") {
         return text::parse_bytes(size, 1.0);
     }
-    // PostgreSQL counts it in pages of 8 KiB where no unit is given.
+    // Without a unit, PostgreSQL counts pages of 8 KiB.
     text::parse_bytes(view.run.setting("shared_buffers")?, 8192.0)
 }
 

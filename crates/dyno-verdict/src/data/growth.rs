@@ -67,7 +67,6 @@ const CACHES: [(&str, f64); 4] = [
     ("db.rocksdb.block_cache_usage", 1.0),
 ];
 
-/// The result for one thing that may grow.
 struct Grown {
     told: String,
     is_much: bool,

@@ -1,4 +1,4 @@
-//! Check 18: which keys the plan makes the workload ask for, and whether its statements differ.
+//! Check 18: the keys that the workload's plan requests, and whether its statements differ.
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
@@ -100,10 +100,10 @@ fn keys(view: &View) -> Made {
     let cached = hot_bytes
         .zip(cache::cache_bytes(view))
         .is_some_and(|(hot, cache)| hot <= cache);
-    // Where the misses are known, `cache` tells.
+    // If the misses are known, `cache` reports them.
     let untold = cache::miss_ratio(view).is_none();
     let fault = cached && untold && view.context.claim == Some(Claim::OnDisk);
-    // A directory of data holds other schemas' tables, and the server's own.
+    // A data directory also contains other schemas' tables and the server's own.
     let most = match size.is_some_and(|(name, _)| name.starts_with("data.")) {
         true => "at most",
         false => "about",
@@ -139,18 +139,16 @@ fn keys(view: &View) -> Made {
     .with_some("different statements", looked.map(|it| it.1), "count")
 }
 
-/// How many statements were looked at, and how many of them differed.
+/// The number of sampled statements, and of different ones among them.
 fn looked_at(view: &View) -> Option<(f64, f64)> {
     Some((counted(view, "looked_at")?, counted(view, "different")?))
 }
 
-/// Statements of the sample.
 fn counted(view: &View, which: &str) -> Option<f64> {
     let count = view.run.fact(&format!("client.statements.{which}"))?;
     count.trim().parse().ok()
 }
 
-/// Statements that look the same few rows up again and again.
 fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
     let totals = view.totals();
     let statements = totals.reads.saturating_add(totals.writes);
@@ -238,8 +236,7 @@ fn kind(plan: &RandPlan) -> String {
     }
 }
 
-/// The smallest share of the keys that gets `draws` of the draws; `None` where the plan makes no
-/// sense.
+/// The smallest share of the keys that gets `draws` of the draws; `None` for an invalid plan.
 fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
     let share = match plan.kind {
         RandKind::Uniform => draws,
@@ -249,7 +246,7 @@ fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
                 f64::from(plan.spec_pct) / 100.0,
                 f64::from(plan.spec_res) / 100.0,
             );
-            // The hot part alone, or all of it and as much of the bell around as is missing.
+            // The hot part alone, or all of it plus the missing part of the surrounding bell curve.
             if draws <= gets {
                 hot * draws / gets
             } else {
@@ -268,8 +265,8 @@ fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
 }
 
 /// The width around the middle that gets `draws` of a mean of `uniforms` uniform draws. Chebyshev's
-/// inequality would be safe and says little; the bell is close to a normal one, of which 1.645
-/// standard deviations on either side hold 90 % and 1 holds 68 %. In between it is interpolated.
+/// inequality would be safe but weak; the distribution is close to normal, with 90 % within 1.645
+/// standard deviations and 68 % within 1. Values in between are interpolated.
 fn bell_width(uniforms: u32, draws: f64) -> Option<f64> {
     const NORMAL: [(f64, f64); 6] = [
         (0.0, 0.0),
@@ -292,8 +289,8 @@ fn bell_width(uniforms: u32, draws: f64) -> Option<f64> {
     Some((2.0 * deviations * deviation).min(1.0))
 }
 
-/// The rank up to which Zipf's law of this exponent gives `draws` of the draws out of `range` keys,
-/// by the integral in the sum's place.
+/// The rank up to which Zipf's law with this exponent gives `draws` of the draws out of `range`
+/// keys, with the integral instead of the sum.
 fn zipf_rank(exponent: f64, draws: f64, range: f64) -> Option<f64> {
     if !exponent.is_finite() || exponent < 0.0 || !range.is_finite() {
         return None;
@@ -331,7 +328,7 @@ mod tests {
         // By definition of h a fifth of the range gets four fifths of the draws.
         close(hot_share(&plan(RandKind::Pareto), 0.8, 1e6), 0.2);
         close(hot_share(&plan(RandKind::Special), 0.75, 1e6), 0.01);
-        // Twelve uniform draws: a standard deviation of a twelfth.
+        // Twelve uniform draws have a standard deviation of a twelfth.
         close(hot_share(&plan(RandKind::Gaussian), 0.683, 1e6), 2.0 / 12.0);
     }
 

@@ -1,5 +1,4 @@
-//! Check 19: reads that found nothing, changes that changed nothing, and keys that were there
-//! already.
+//! Check 19: reads without a result, changes without an effect, and duplicate keys.
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Outcome};
@@ -34,7 +33,7 @@ const UNCHANGED: Threshold = Threshold {
     why: "no change, no log, no flush; MySQL counts only rows that differ",
 };
 
-/// Of fewer reads or changes one is a large share.
+/// Fewer reads or changes are too few for a share.
 const READS_MIN: u64 = 50;
 
 fn misses(view: &View) -> Made {
@@ -98,7 +97,7 @@ fn misses(view: &View) -> Made {
     .with("duplicate keys", duplicates as f64, "count")
 }
 
-/// Statements that were to change rows and changed none.
+/// Statements that should change rows but changed none.
 struct Unchanged {
     count: u64,
     of: u64,
@@ -107,7 +106,7 @@ struct Unchanged {
 }
 
 impl Unchanged {
-    /// Of enough of them; nothing where they were not counted.
+    /// `None` if there are too few, or if they were not counted.
     fn of(view: &View) -> Option<Self> {
         let count = view.run.fact("client.statements.without_effect")?;
         let count: u64 = count.trim().parse().ok()?;
@@ -129,19 +128,19 @@ impl Unchanged {
     }
 }
 
-/// Reads that found no row, in percent.
+/// Reads without a row, in percent.
 fn share(view: &View) -> f64 {
     let totals = view.totals();
     totals.reads_empty as f64 / totals.reads.max(1) as f64 * 100.0
 }
 
-/// Whether so many reads found nothing, or changes changed nothing, that this is told by `misses`.
+/// Whether `misses` reports reads or changes without an effect.
 pub(crate) fn missed(view: &View) -> bool {
     let unchanged = Unchanged::of(view).is_some_and(|found| found.share >= UNCHANGED.value);
     unchanged || view.totals().reads >= READS_MIN && share(view) >= EMPTY.value
 }
 
-/// Errors of a key that was there, and work that scripts pass over for one.
+/// Duplicate key errors, and work that scripts skipped because of one.
 fn duplicates(view: &View) -> u64 {
     let Some(summary) = view.summary() else {
         return 0;

@@ -1,5 +1,5 @@
-//! Check 16: the query cache of MariaDB and of MySQL before 8.0, which answers without looking at a
-//! table.
+//! Check 16: the query cache of MariaDB and of MySQL before 8.0, which answers without reading
+//! a table.
 
 use dyno_core::finding::Outcome;
 
@@ -33,7 +33,7 @@ fn query_cache(view: &View) -> Made {
         });
     }
     let Some(hits) = view.mean(HITS) else {
-        // Counters are there wherever it is, even if it is off.
+        // Its counters exist even if it is off.
         let seen = view.run.series("db.status.questions").is_some();
         return match seen {
             true => Made::pass("This server has no query cache."),

@@ -1,4 +1,4 @@
-//! Check 21: whole tables that statements scan for want of an index or of statistics.
+//! Check 21: table scans because of missing indexes or statistics.
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +48,6 @@ const RND_NEXT: &str = "db.status.handler_read_rnd_next";
 const SEQ_TUPLES: &str = "db.tables.seq_tuples";
 /// Whether any statement restricts its rows, for example by WHERE.
 const RESTRICT: &str = "client.statements.restrict";
-/// Samples per window.
 const TOGETHER: usize = 3;
 
 fn statistics(view: &View) -> Made {
@@ -104,26 +103,24 @@ fn statistics(view: &View) -> Made {
     .with("rows scanned by a statement", scanned, "count")
 }
 
-/// Whether it is for few rows that whole tables are scanned: an index would find them.
+/// Whether table scans are for few rows, which an index would find.
 fn needless(view: &View, scanned: f64) -> bool {
     scanned >= MANY.value && scanned >= rows_found(view) * FOUND.value
 }
 
-/// Rows that a statement returned or changed, on average.
 fn rows_found(view: &View) -> f64 {
     let totals = view.totals();
     let statements = totals.reads + totals.writes;
     totals.rows as f64 / statements.max(1) as f64
 }
 
-/// The same in words.
 fn found(view: &View) -> String {
     let rows = rows_found(view);
     let plural = if rows == 1.0 { "" } else { "s" };
     format!("{} row{plural}", text::plain(rows))
 }
 
-/// Rows of whole tables that the server read for a statement that reads or changes rows.
+/// Rows that the server read in table scans per statement that reads or changes rows.
 fn scanned(view: &View) -> Option<f64> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
@@ -157,14 +154,14 @@ fn scanned(view: &View) -> Option<f64> {
     rows.is_finite().then_some(rows)
 }
 
-/// The share of PostgreSQL's scanned rows that scans of whole tables can have read. TABLESAMPLE and
-/// ranges of `ctid` read rows in the same way, but do not count as scans of a table.
+/// The share of PostgreSQL's scanned rows that table scans can have read. TABLESAMPLE and ranges of
+/// `ctid` read rows in the same way, but do not count as scans of a table.
 fn of_whole_tables(view: &View) -> f64 {
     let (Some(rows), Some(scans)) = (view.mean(SEQ_TUPLES), view.mean("db.tables.seq_scans"))
     else {
         return 1.0;
     };
-    // The server knows no rows of a table that was restored and not analysed.
+    // The server does not know the rows of a restored table that was not analysed.
     let live = view
         .mean("db.tables.live_tuples")
         .filter(|live| *live > 0.0);
@@ -186,7 +183,7 @@ pub(super) fn of_lasting_tables(view: &View) -> f64 {
     let rows = view.mean(RND_NEXT).unwrap_or(0.0);
     let (made, observers) = match view.mean("db.status.handler_tmp_write") {
         Some(made) => (made, 0.0),
-        // MySQL counts them with the rows that are inserted.
+        // MySQL counts them with the inserted rows.
         None => {
             let written = view.mean("db.status.handler_write").unwrap_or(0.0);
             let inserted = view.mean("db.status.innodb_rows_inserted").unwrap_or(0.0);

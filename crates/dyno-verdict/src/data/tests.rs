@@ -1,4 +1,4 @@
-//! Each check of the data: a run that passes, one that does not, one that cannot tell.
+//! Each check of the data: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
@@ -33,7 +33,7 @@ fn the_cache_is_as_claimed() {
             missing(run, misses);
         });
     }
-    // Without a miss ratio the sizes alone can speak.
+    // Without a miss ratio only the sizes count.
     expect_with("cache", Doubt, |run, context| {
         context.claim = Some(Claim::InMemory);
         drop_series(run, "db.status");
@@ -90,7 +90,7 @@ fn a_hot_set_in_the_cache_is_not_on_disk() {
         drop_series(run, "db.status.innodb_buffer_pool_reads");
         skewed(run);
     });
-    // What missed the cache is told by `cache`.
+    // `cache` reports the misses.
     expect_with("key-distribution", Pass, |run, context| {
         context.claim = Some(Claim::OnDisk);
         skewed(run);
@@ -136,7 +136,7 @@ fn a_purge_that_falls_behind_is_noticed() {
     let told = "Purge fell behind: the history list went from 1,300 to 74,100.";
     assert!(behind.evidence.contains(told), "{}", behind.evidence);
     assert!(behind.advice.contains("innodb_purge_threads"));
-    // It is known even if the size of the data is not.
+    // Known even if the size of the data is not.
     expect("growth", Doubt, |run| {
         drop_series(run, "data.");
         series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
@@ -214,9 +214,9 @@ fn caches_that_are_filled_are_told_without_a_claim() {
         assert!(cold.evidence.contains(part), "{part}: {}", cold.evidence);
     }
     assert!(cold.advice.contains("--claim cold"), "{}", cold.advice);
-    // Data that does not fit misses all the time.
+    // Data larger than the cache misses all the time.
     expect("cold-or-warm", Pass, |run| missing(run, 5000.0));
-    // A few samples by chance are no trend.
+    // A few random samples are not a trend.
     let mut chance = vec![100.0; 30];
     chance[2] = 9_000.0;
     expect("cold-or-warm", Pass, |run| {
@@ -242,7 +242,7 @@ fn changes_that_change_nothing_are_counted() {
         some(run, 0.5);
         fact(run, "workload.misses", "nodes that are deleted already");
     });
-    // It is told once.
+    // Reported once.
     expect("work-done", Pass, |run| {
         some(run, 1.0 - 1e-9);
         summary(run).totals.rows = 0;
@@ -283,7 +283,7 @@ fn reads_that_find_nothing_are_counted() {
         "{}",
         meant.evidence
     );
-    // It is told once.
+    // Reported once.
     expect("work-done", Pass, |run| {
         empty(run, 0.99);
         summary(run).totals.rows /= 100;
@@ -340,7 +340,7 @@ fn a_query_cache_that_answers_is_told() {
     assert_eq!(postgres.outcome, NotChecked);
 }
 
-/// Statements of a sample, all of which name their rows by their text.
+/// Sampled statements that all name their rows in their text.
 fn looked(run: &mut RunRecord, all: &str, different: &str) {
     fact(run, "client.statements.looked_at", all);
     fact(run, "client.statements.different", different);
@@ -352,7 +352,7 @@ fn looked(run: &mut RunRecord, all: &str, different: &str) {
 
 #[test]
 fn texts_that_name_no_rows_are_not_taken_for_the_same_rows() {
-    // The text of an INSERT, and one that calls a function, does not tell which rows there are.
+    // The text of an INSERT, or of a function call, does not show its rows.
     for (kind, count, outcome) in [
         ("by_text", "4000", Doubt),
         ("by_text", "499", Pass),
@@ -389,7 +389,7 @@ fn always_the_same_rows_are_told() {
         varied.evidence
     );
     expect("key-distribution", Pass, |run| looked(run, "100", "12"));
-    // Queries over many rows are asked again as they are.
+    // Queries over many rows repeat unchanged.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "12");
         series(run, "db.status.handler_read_next", &[9e6; 30]);
@@ -406,19 +406,19 @@ fn always_the_same_rows_are_told() {
             series(run, &format!("db.status.handler_read_{kind}"), &[3.0; 30]);
         }
     });
-    // A count inside InnoDB, a full-text search and a sequence open a table and count no row.
+    // A count inside InnoDB, a full-text search and a sequence open a table but count no row.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);
     });
-    // Rows of a table that the server creates do not show where they came from.
+    // The origin of rows in a table that the server creates is unknown.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);
         series(run, "db.status.handler_read_rnd_next", &[20_000.0; 30]);
         series(run, "db.status.handler_tmp_write", &[19_000.0; 30]);
     });
-    // That they look nothing up is told once.
+    // Statements without look-ups are reported once.
     expect("key-distribution", Pass, |run| {
         looked(run, "5000", "1");
         series(run, "db.status.handler_read_key", &[3.0; 30]);

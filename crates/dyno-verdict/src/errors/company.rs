@@ -28,12 +28,11 @@ const OWN_SHARE: f64 = 0.001;
 /// Looks at the session list needed to judge how busy others were.
 const LOOKS_MIN: usize = 3;
 
-/// The server's counters of connections.
 const CONNECTIONS: [&str; 2] = ["db.status.connections", "db.database.sessions"];
 
-/// Other users at work, with the evidence of the statement counters.
+/// Other active users, with the evidence of the statement counters.
 pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
-    // Each load generator of this run sees the sessions of the others as foreign.
+    // Each agent of this run sees the sessions of the others as foreign.
     if view.is_shared() {
         return None;
     }
@@ -42,7 +41,7 @@ pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
         .or_else(|| short(view, counted))
 }
 
-/// How many were at work on average and over how many looks, if that is too many.
+/// The mean number of active sessions and the number of looks, if that is too many.
 fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
     let looks = view.points(series);
     let inside = looks
@@ -83,8 +82,8 @@ fn vacuum(view: &View, counted: &str) -> Option<Made> {
     Some(made.with("autovacuum workers, mean", active, "count"))
 }
 
-/// How many connections a counter counted, in how many seconds of the measurement. The first value
-/// may include connections that the run made before.
+/// The number of connections by a counter, and the seconds of the measurement. The first value may
+/// include earlier connections of the run.
 fn made(view: &View, name: &str) -> Option<(f64, f64)> {
     let points = view.points(name);
     let first = points.first()?.0;

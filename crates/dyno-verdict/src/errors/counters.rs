@@ -49,11 +49,10 @@ const COUNTERS_LENGTH: Threshold = Threshold {
 
 const OTHER_SESSIONS: &str = "db.other_sessions";
 
-/// What is counted, and the series of it.
 struct Counted {
     what: &'static str,
     per_s: f64,
-    /// Each connection is one more there.
+    /// The series for connections; each connection adds one.
     connections: &'static str,
     series: &'static str,
 }
@@ -91,8 +90,8 @@ fn counters(view: &View) -> Made {
             connections: "db.database.sessions",
             series: "db.database.xact_commit",
         };
-        // A transaction is one statement where nothing else is said, and at most an event where
-        // the script has one transaction or more in each.
+        // Without other information, a transaction is one statement, and at most an event if each
+        // event of the script has at least one transaction.
         let client = Client::of(view, counted.series);
         let fewest = client.events.min(client.statements);
         if per_s < fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
@@ -105,7 +104,6 @@ fn counters(view: &View) -> Made {
     Made::not_checked(format!("{}.", view.why_not("db.status.questions")))
 }
 
-/// Why the two cannot be held against each other.
 fn not_comparable(view: &View) -> Option<String> {
     if view.embedded() {
         return Some("An embedded database counts no statements of its own.".to_owned());
@@ -137,9 +135,9 @@ fn not_comparable(view: &View) -> Option<String> {
     })
 }
 
-/// PostgreSQL tells of a session's transactions when it tells of the tables that they read: with
-/// statements that read none, not before the session ends. By the end of the run it has counted
-/// the measurement's and the warm-up's.
+/// PostgreSQL reports a session's transactions together with its table reads: without statements
+/// that read tables, only when the session ends. At the end of the run its counters include those
+/// of the measurement and the warm-up.
 fn counted_late(view: &View) -> Option<Made> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let counted = number("server.commits.end")? - number("server.commits.start")?;
@@ -156,7 +154,7 @@ fn counted_late(view: &View) -> Option<Made> {
     })
 }
 
-/// What the client did per second, while the server was looked at.
+/// The client's rates while the server was observed.
 struct Client {
     events: f64,
     statements: f64,
@@ -171,7 +169,7 @@ impl Client {
             (per_s(sums.events), per_s(sums.queries()))
         };
         let (events, statements) = view.rates_while(series).unwrap_or_else(whole);
-        // Those that ended their session are in the summary alone.
+        // Errors that ended their session are only in the summary.
         let seen = |summary: &RunSummary| summary.errors.values().map(|error| error.count).sum();
         let failed = view.summary().map_or(0, seen).max(sums.errors);
         Self {
@@ -182,7 +180,7 @@ impl Client {
     }
 }
 
-/// The server's rate against the range in which the client says it must be, from `fewest` on.
+/// Compares the server's rate with the range that the client's counts allow, from `fewest` on.
 fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Made {
     let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
     let what = counted.what;
@@ -234,7 +232,7 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Mad
         )
 }
 
-/// The server did more than the client knows of: whose sessions there were decides what that says.
+/// The server did more than the client knows of: the other sessions decide what that means.
 fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool) -> Made {
     let whose = view.run.fact("server.other_sessions");
     if let Some(whose) = whose.filter(|whose| *whose != "none") {
@@ -260,7 +258,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         );
     }
     if view.postgres() && connects {
-        // What a connection prepares anew is a transaction each, and not counted by the client.
+        // Each statement prepared by a connection is a transaction that the client does not count.
         return Made::not_checked(format!(
             "{evidence} No other session was there; what each new connection prepares counts as \
              transactions too, and is not known.",

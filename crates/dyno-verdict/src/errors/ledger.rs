@@ -1,4 +1,4 @@
-//! Check 13: what the server acknowledged is in the database.
+//! Check 13: the database contains everything that the server acknowledged.
 
 use dyno_core::summary::LedgerEntry;
 
@@ -16,7 +16,6 @@ pub(super) const CONSISTENCY: Check = Check {
     make: consistency,
 };
 
-/// Sums that the evidence names.
 const NAMED_MAX: usize = 4;
 
 fn consistency(view: &View) -> Made {

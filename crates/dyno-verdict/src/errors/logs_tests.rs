@@ -1,4 +1,4 @@
-//! Whether the figures of imported logs agree with each other.
+//! Whether the figures of imported logs are consistent.
 
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
 use dyno_core::record::NotObserved;
@@ -41,7 +41,7 @@ fn a_rounded_mean_of_a_log_is_no_contradiction() {
     own.totals.events = 142_187;
     (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
     assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
-    // Without the sum the mean may be half a digit less.
+    // Without the sum the mean may be half a digit lower.
     run.summary.as_mut().unwrap().service.sum_ms = 0.0;
     assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
     run.summary.as_mut().unwrap().service.mean_ms = 0.04;

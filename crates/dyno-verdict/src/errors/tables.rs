@@ -1,4 +1,4 @@
-//! Whether statements touch tables at all, by what the server counts.
+//! Whether statements access tables at all, by the server's counters.
 
 #[cfg(test)]
 mod tests;
@@ -9,8 +9,8 @@ use crate::view::View;
 pub(super) const ADVICE: &str = "Look at what the statements ask: literals, functions and \
                                  variables measure the connection and the parser, not the tables.";
 
-/// MySQL's and MariaDB's counters of an index or a table that is looked into: one at least for
-/// each statement that reads rows by a key, or all of them. A cache's answer is told elsewhere.
+/// MySQL's and MariaDB's counters of index and table accesses: at least one for each statement that
+/// reads rows, by a key or all of them. Cached answers are checked separately.
 const LOOKS: [&str; 4] = [
     "db.status.handler_read_first",
     "db.status.handler_read_key",
@@ -31,24 +31,24 @@ const PAGES: [&str; 3] = [
     "db.status.aria_pagecache_read_requests",
 ];
 
-/// Tables of engines that are read from end to end count nothing else than their rows.
+/// Engines without indexes only count rows.
 const SCANNED: &str = "db.status.handler_read_rnd_next";
-/// Rows per second that observers read of tables that the server makes for them.
+/// Rows per second that observers read from tables created by the server for them.
 pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
 
-/// PostgreSQL's scans of the database's own tables and their indexes.
+/// PostgreSQL's scans of the database's own tables and indexes.
 const SCANS: &str = "db.tables.scans";
-/// Its page requests. TABLESAMPLE, a look-up by `ctid` and `nextval` do not count as its scans.
+/// Its page requests. TABLESAMPLE, look-ups by `ctid` and `nextval` do not count as scans.
 const BLOCKS: [&str; 2] = ["db.database.blks_hit", "db.database.blks_read"];
 const FETCHED: &str = "db.database.tup_fetched";
 /// Pages that a scan or a row change requests in addition to one per row: the levels of one or
 /// several indexes.
 const BLOCKS_EACH: f64 = 8.0;
-/// Its sessions tell what they did once a second at most, and a sample lies up to another second
-/// back: so much of what they did may be missing.
+/// Sessions report at most once a second, and the last sample may be another second old: counts of
+/// up to this many seconds may be missing.
 const LATE_S: f64 = 2.0;
 
-/// The mean without the first samples, which may include what observers read before the load.
+/// The mean without the first samples, which may include earlier reads of observers.
 fn settled(view: &View, name: &str) -> Option<f64> {
     let points = view.points(name).into_iter();
     let within = points.filter(|(at_s, _)| *at_s > LATE_S && *at_s <= view.length_s);
@@ -56,8 +56,8 @@ fn settled(view: &View, name: &str) -> Option<f64> {
     dyno_stats::mean(&values).or_else(|| view.mean(name))
 }
 
-/// The statements that touch no table, where they are this percentage of those that read or change
-/// rows.
+/// The statements that access no table, if they are this percentage of those that read or
+/// change rows.
 pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {

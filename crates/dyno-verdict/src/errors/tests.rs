@@ -1,4 +1,5 @@
-//! Each check of errors and answers: a run that passes, one that does not, one that cannot tell.
+//! Each check of errors and answers: a run that passes, one that fails, and one that cannot
+//! be checked.
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::Cause;
@@ -50,8 +51,8 @@ fn errors_are_few_and_named_by_kind() {
     });
 }
 
-/// An error that a script catches is part of an event that counts; one after which the event is
-/// repeated is an attempt of its own.
+/// An error that a script catches is part of an event that counts; one that repeats the event is a
+/// separate attempt.
 #[test]
 fn an_error_that_a_script_catches_is_no_attempt_of_its_own() {
     let told = |change: &dyn Fn(&mut dyno_core::interval::Counters, u64)| {
@@ -119,7 +120,7 @@ fn work_was_done_and_not_too_fast() {
     });
     let told = "At least 50 % of the events sent no statement";
     assert!(empty.evidence.starts_with(told), "{}", empty.evidence);
-    // Of a test of the host a session may have several events under way, which are no statements.
+    // In a test of the host a session may have several concurrent events, which are not statements.
     let queued = expect("work-done", Pass, |run| {
         samples::scale(&mut summary(run).service, 1.5);
         summary(run).machine = Some(MachineSummary {
@@ -213,7 +214,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     };
     let read = cost(&run).value.unwrap();
     assert!((read - 0.5).abs() < 0.05, "{read}");
-    // Of a load that others share, neither tells anything.
+    // For a shared load, neither is conclusive.
     let drive = summary(&mut run).drive.as_mut().unwrap();
     drive.shard = Some(Shard::equal(1, 3));
     run.head.drive = None;
@@ -259,7 +260,7 @@ fn costs_of_the_host_are_left_out_where_others_took_part_of_it() {
     for name in shared {
         assert!(of(&run, name).value.is_some(), "{name}");
     }
-    // Half a core of two that are busy.
+    // Half a core of two busy ones.
     series(&mut run, "host.others.cpu", &[0.5; 20]);
     for name in shared {
         let cost = of(&run, name);
@@ -306,7 +307,7 @@ fn the_server_counts_what_the_client_counts() {
             detail: Default::default(),
         });
     });
-    // Its counters are of the seconds that were observed, the client's of all.
+    // Its counters cover the observed seconds, the client's all.
     expect("server-counters", NotChecked, |run| {
         series(run, "db.status.questions", &[30_000.0; 30]);
         run.events.push(Event {
@@ -383,7 +384,7 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
         "{}",
         old.evidence
     );
-    // What PostgreSQL's connections prepare are transactions.
+    // Statements prepared by PostgreSQL's connections are transactions.
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     series(&mut run, "db.database.xact_commit", &[60_000.0; 20]);
     series(&mut run, "db.database.sessions", &[20_000.0; 20]);

@@ -1,4 +1,4 @@
-//! Check 14: what the server counts of deadlocks, lock waits and temporary files.
+//! Check 14: the server's counts of deadlocks, lock waits and temporary files.
 
 use dyno_core::finding::Outcome;
 

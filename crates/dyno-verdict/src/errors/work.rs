@@ -137,7 +137,7 @@ fn work_done(view: &View) -> Made {
         .with("rows", totals.rows as f64, "count")
 }
 
-/// What is wrong with the work: each item with its cause and advice.
+/// The faults in the work: each with its cause and advice.
 fn faults(view: &View) -> (Vec<Cause>, Vec<String>, Vec<&'static str>) {
     let signs = [
         (Cause::NoRows, empty_results(view), EMPTY),
@@ -181,7 +181,7 @@ const OUTSIDE_WORK: &str = "Move what the script does between events (sb_event_s
                             sb_event_start, waits) into them, or count it as time to think: offer \
                             a rate.";
 
-/// Whether a database was to be used: it was, or a target was named.
+/// Whether the script used a database or named a target.
 fn database_expected(view: &View) -> bool {
     let plan = view.run.head.plan.as_ref();
     let target = plan.and_then(|plan| plan.target.as_ref());
@@ -190,12 +190,11 @@ fn database_expected(view: &View) -> bool {
     (view.family().is_some() || named) && !view.imported() && !tests_host
 }
 
-/// Statements that touch no table, in words.
+/// Statements that access no table, as text.
 pub(crate) fn untouched(view: &View) -> Option<String> {
     tables::untouched(view, UNTOUCHED.value)
 }
 
-/// Not one event ended with its work done.
 fn nothing_done(view: &View) -> Made {
     let totals = view.totals();
     let open = view
@@ -255,7 +254,7 @@ fn empty_results(view: &View) -> Option<String> {
     if view.imported() || totals.queries() == 0 || data::missed(view) {
         return None;
     }
-    // A change that finds nothing to change counts as neither a read nor a write.
+    // A change without matching rows counts as neither a read nor a write.
     if totals.rows == 0 && !in_routines(view) {
         return Some("not one statement found or changed a row".to_owned());
     }
@@ -275,8 +274,8 @@ fn in_routines(view: &View) -> bool {
     view.totals().reads == 0 && changes_out_of_sight(view).is_some()
 }
 
-/// Rows per second that the server counts as changed where the client saw no statement change any
-/// and no other session can have changed them: functions, procedures or blocks of code did.
+/// Changed rows per second by the server's count, if the client saw no statement change any and no
+/// other session can have changed them: functions, procedures or blocks of code did.
 pub(crate) fn changes_out_of_sight(view: &View) -> Option<f64> {
     let alone = view
         .largest("db.other_sessions")
@@ -288,7 +287,7 @@ pub(crate) fn changes_out_of_sight(view: &View) -> Option<f64> {
     changed_rows(view).filter(|rows| *rows >= ROWS.value * events)
 }
 
-/// Rows that the server counted as inserted, changed or removed, per second.
+/// Inserted, changed or removed rows per second by the server's count.
 fn changed_rows(view: &View) -> Option<f64> {
     view.mean_sum(match view.postgres() {
         true => &[
@@ -321,11 +320,11 @@ fn against_little(view: &View) -> Option<String> {
     let machine = summary.machine.as_ref();
     let depth = machine.map_or(1, |machine| machine.depth.max(1));
     let sessions = f64::from(drive.sessions) * f64::from(depth);
-    // Until the last event that counts: a slow one that ended in the grace has its time in the
-    // mean, and is in no rate.
+    // Up to the last event that counts: a slow one that ended in the grace period is in the mean,
+    // but in no rate.
     let time_s = summary.elapsed_s.max(summary.measured_s);
     let inside = in_events_ms(view, summary) / 1e3 / time_s;
-    // What began in the warm-up may be counted by those who wrote a log.
+    // A log may include events that began in the warm-up.
     let rounds = summary.totals.events as f64 / sessions;
     let bound = sessions * (1.0 + LITTLE.value / 100.0 + 2.0 / rounds.max(1.0));
     (inside > bound).then(|| {
@@ -340,7 +339,7 @@ fn against_little(view: &View) -> Option<String> {
     })
 }
 
-/// How long all sessions were in events, at least. Logs print means rounded, and sums seldom.
+/// The least total time that sessions spent in events. Logs round means, and rarely print sums.
 fn in_events_ms(view: &View, summary: &RunSummary) -> f64 {
     let (service, events) = (&summary.service, summary.totals.events as f64);
     let rounding_ms = match view.run.head.source {
@@ -352,7 +351,6 @@ fn in_events_ms(view: &View, summary: &RunSummary) -> f64 {
     (service.mean_ms - rounding_ms).max(0.0) * events
 }
 
-/// Events that cannot have sent a statement each.
 fn without_statements(view: &View) -> Option<String> {
     let totals = view.totals();
     let queries = totals.queries() as f64;
@@ -367,17 +365,17 @@ fn without_statements(view: &View) -> Option<String> {
     })
 }
 
-/// Time of a closed loop's sessions that no latency holds.
+/// Time of a closed loop's sessions outside of any latency.
 fn outside_events(view: &View) -> Option<String> {
     let summary = view.summary()?;
     let drive = view.drive().filter(|drive| drive.open_loop.is_none())?;
     let totals = &summary.totals;
-    // What failed, or was given up, has its time in no latency; so has time to think, and what
-    // other loads of the same run do.
+    // The time of failed or abandoned events is in no latency; nor is think time, or the time of
+    // other loads of the same run.
     let told_elsewhere = totals.errors + totals.not_done > 0
         || !drive.roles.is_empty()
         || !view.events(EventKind::Frozen).is_empty()
-        // Its sessions did nothing from then on, as the agents' own finding tells.
+        // Its sessions did nothing after that, as the agents' own finding reports.
         || view.agents().iter().any(|agent| agent.lost);
     let thinks = view.run.intervals.iter().any(|interval| {
         let states = interval.states.as_ref();
@@ -391,7 +389,7 @@ fn outside_events(view: &View) -> Option<String> {
     let sessions = f64::from(drive.sessions);
     let time_s = summary.elapsed_s.max(summary.measured_s);
     let inside = summary.service.mean_ms / 1e3 * totals.events as f64 / time_s / sessions;
-    // Of each session an event at either end may be cut off.
+    // Each session may have a truncated event at either end.
     let cut_off = 2.0 * sessions / totals.events as f64;
     let outside = (1.0 - inside - cut_off) * 100.0;
     (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
@@ -402,7 +400,7 @@ fn outside_events(view: &View) -> Option<String> {
     })
 }
 
-/// What an importer found out about the time that a log states.
+/// The importer's finding about the log's stated time.
 fn stated_time(view: &View) -> Option<String> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let stated = number("import.stated_time_s")?;
@@ -419,7 +417,7 @@ fn stated_time(view: &View) -> Option<String> {
     })
 }
 
-/// How long an event that runs at the end of the time may take: the maximum, or the mean plus three
+/// The duration of a long event at the end of the time: the maximum, or the mean plus three
 /// standard deviations.
 fn long_event_s(view: &View) -> f64 {
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
@@ -429,7 +427,7 @@ fn long_event_s(view: &View) -> f64 {
     latency.longest_ms().unwrap_or(usual_ms) / 1e3
 }
 
-/// How many transactions of a log have no time, and their share of all in percent.
+/// The number of transactions without a time in a log, and their share in percent.
 fn untimed(view: &View) -> Option<String> {
     let untimed: f64 = view.run.fact("import.untimed")?.parse().ok()?;
     let share = untimed / view.totals().events.max(1) as f64 * 100.0;

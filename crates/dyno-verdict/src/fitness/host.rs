@@ -4,14 +4,14 @@ use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
 
-/// Sessions, workers, observers and the results file want descriptors.
+/// Enough descriptors for sessions, workers, observers and the results file.
 const DESCRIPTORS_MIN: f64 = 4096.0;
-/// Above it the kernel swaps a server's pages out for its page cache's sake.
+/// Above it the kernel swaps out a server's pages in favour of the page cache.
 const SWAPPINESS_MAX: f64 = 10.0;
-/// An idle state that takes longer to leave shows in the latency of a single session.
+/// A longer exit latency of an idle state shows in the latency of a single session.
 const EXIT_US_MAX: f64 = 10.0;
 
-/// The findings about the host, one a subject, in the order in which a person would look.
+/// The findings about the host, one per subject, in the order of a manual inspection.
 pub fn host(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = vec![
         governor(known),
@@ -155,8 +155,8 @@ fn cpu_limit(known: &Known<'_>) -> Finding {
     }
 }
 
-/// CPUs by the quota and the period, both in microseconds, as `cpu.max` has them: `50000 100000`.
-/// `None` for no limit.
+/// CPUs by the quota and the period, both in microseconds, as in `cpu.max`: `50000 100000`. `None`
+/// without a limit.
 fn granted(limit: &str) -> Option<f64> {
     let mut words = limit.split_whitespace();
     let quota = words.next()?.parse::<f64>().ok()?;

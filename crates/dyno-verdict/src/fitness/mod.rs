@@ -1,5 +1,5 @@
-//! Whether a host and a server are fit to be measured, before anything runs: what `dyno doctor`
-//! says. The same facts are judged again in each run, where they can be set against its figures.
+//! Checks of a host and a server before a run, reported by `dyno doctor`. Each run judges the same
+//! facts again, together with its figures.
 
 mod host;
 mod noise;
@@ -12,14 +12,14 @@ pub use host::host;
 pub use noise::{Noise, noise};
 pub use server::server;
 
-/// What is known of a host or a server.
+/// The known facts of a host or a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// Its facts.
     pub facts: &'a [Fact],
     /// The server's effective settings.
     pub settings: &'a [Setting],
-    /// What could not be observed.
+    /// The facts that could not be observed.
     pub not_observed: &'a [NotObserved],
 }
 
@@ -43,7 +43,6 @@ impl<'a> Known<'a> {
         setting.start.as_deref()
     }
 
-    /// Why a fact is not known.
     fn gap(&self, name: &str) -> String {
         let gaps = self.not_observed.iter();
         gaps.filter(|gap| name.starts_with(gap.what.as_str()))
@@ -64,7 +63,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// A rule: what all findings of one check have in common.
+/// A rule: the common parts of all findings of one check.
 #[derive(Clone, Copy)]
 struct Rule {
     check: &'static str,

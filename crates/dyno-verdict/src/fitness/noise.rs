@@ -1,28 +1,28 @@
-//! The noise of a host that ought to be quiet.
+//! The noise of an idle host.
 
 use dyno_core::finding::{Finding, Outcome};
 
 use super::{Rule, number};
 
-/// What a thread saw that did nothing but read the clock.
+/// The observations of a thread that only reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// How long it looked, seconds.
+    /// Duration of the observation, seconds.
     pub looked_s: f64,
-    /// Gaps between two readings that are longer than 50 µs.
+    /// Gaps between two readings longer than 50 µs.
     pub gaps: u64,
     /// The longest gap, milliseconds.
     pub longest_ms: f64,
-    /// The share of the time within such gaps, 0 to 1.
+    /// The share of the time in such gaps, 0 to 1.
     pub share: f64,
 }
 
-/// A gap of so many milliseconds shows in a 99.9th percentile.
+/// A gap of this many milliseconds shows in a 99.9th percentile.
 const LONGEST_MS_MAX: f64 = 5.0;
-/// Whoever takes so much takes it from every core.
+/// A load with this share takes it from every core.
 const SHARE_MAX: f64 = 0.02;
 
-/// The finding about it.
+/// The finding about the noise.
 pub fn noise(noise: &Noise) -> Finding {
     let rule = Rule {
         check: "host-noise",

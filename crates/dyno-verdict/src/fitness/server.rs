@@ -1,11 +1,11 @@
-//! The server's settings, as its family names them.
+//! The server's settings, by the names of its family.
 
 use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
 use crate::server::Promise;
 
-/// A cache smaller than this is the default of a package, not a choice.
+/// A smaller cache is a package's default, not a choice.
 const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
 
 /// The findings about a server.

@@ -1,4 +1,4 @@
-//! Check 7: how evenly the work was spread over sessions, workers and endpoints.
+//! Check 7: how evenly the work was distributed over sessions, workers and endpoints.
 
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
@@ -38,7 +38,6 @@ const ENDPOINT_SHARE: Threshold = Threshold {
     why: "sessions are spread evenly over endpoints",
 };
 
-/// What to try against unfairness, by where it lies.
 fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
     advice(&[
         (
@@ -124,11 +123,10 @@ fn fairness(view: &View) -> Made {
         )
 }
 
-/// How the events were spread over sessions.
 struct Spread {
     sessions: usize,
     mean: f64,
-    /// `None` where a log gives mean and deviation alone.
+    /// `None` if a log only has mean and deviation.
     fewest: Option<u64>,
     most: Option<u64>,
     deviation: f64,
@@ -136,7 +134,6 @@ struct Spread {
 }
 
 impl Spread {
-    /// What the sessions did, in words.
     fn did(&self) -> String {
         match (self.fewest, self.most) {
             (Some(fewest), Some(most)) => format!(
@@ -167,7 +164,7 @@ impl Spread {
                 index: jain(&events)?,
             });
         }
-        // A log gives mean and standard deviation alone, from which the index follows.
+        // A log has only mean and standard deviation, which determine the index.
         let fairness = view.summary()?.fairness?;
         if fairness.events_mean.is_nan() || fairness.events_mean <= 0.0 {
             return None;
@@ -185,7 +182,7 @@ impl Spread {
     }
 }
 
-/// The sessions that do the same work: all, or with roles those of the largest in the foreground.
+/// The sessions that do the same work: all, or, with roles, those of the largest foreground role.
 fn peers<'a>(view: &View<'a>) -> Vec<&'a SessionShare> {
     let sessions = view.run.sessions.iter();
     let roles = view.drive().map_or(&[][..], |drive| &drive.roles);
@@ -206,7 +203,7 @@ fn peers<'a>(view: &View<'a>) -> Vec<&'a SessionShare> {
     }
 }
 
-/// Events per session of each worker, and how even they are.
+/// Events per session of each worker, and their evenness.
 fn worker_index(view: &View) -> Option<f64> {
     let mut workers: Vec<(u32, f64, f64)> = Vec::new();
     for session in peers(view) {
@@ -225,8 +222,8 @@ fn worker_index(view: &View) -> Option<f64> {
     if means.len() > 1 { jain(&means) } else { None }
 }
 
-/// The endpoint that got least of what it should have got, in percent of that. With few sessions
-/// for each endpoint the share is not even by construction.
+/// The endpoint with the smallest part of its fair share, in percent of that. With few sessions per
+/// endpoint the shares are uneven by construction.
 fn weakest_endpoint(view: &View) -> Option<(String, f64)> {
     let endpoints = &view.summary()?.endpoints;
     let sessions = view.drive()?.sessions as usize;

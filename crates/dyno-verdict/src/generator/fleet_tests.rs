@@ -1,4 +1,4 @@
-//! Checks of a run that several load generators made.
+//! Checks of a run with several agents.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventKind, RunRecord};
@@ -7,7 +7,7 @@ use dyno_core::summary::AgentSummary;
 use crate::samples::{drop_fact, drop_series, fact, scale, series};
 use crate::tests::{expect, summary};
 
-/// Two of them on these hosts, the coordinator being on `here`.
+/// Two agents on these hosts; the coordinator is on `here`.
 fn agents(run: &mut RunRecord, hosts: [&str; 2]) {
     fact(run, "host.name", "here");
     let agent = |host: &str| AgentSummary {
@@ -28,7 +28,7 @@ fn load_generators_on_the_servers_host_count() {
     assert!(said.evidence.contains(told), "{}", said.evidence);
     let said = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
     assert!(!said.evidence.contains("cores"), "{}", said.evidence);
-    // What one of them took is not known.
+    // The CPU use of one is unknown.
     let said = expect("same-host", Pass, |run| {
         agents(run, ["here", "here"]);
         summary(run).agents[1].cpu_cores = None;

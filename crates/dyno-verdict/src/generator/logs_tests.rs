@@ -1,4 +1,4 @@
-//! What the checks of the generator make of imported logs.
+//! The generator's checks of imported logs.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::summary::LatencyLimit;

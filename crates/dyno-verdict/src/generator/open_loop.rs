@@ -1,5 +1,5 @@
-//! Checks 3 to 5: an open loop's schedule, its backlog and its arrivals. A closed loop has none of
-//! them.
+//! Checks 3 to 5: an open loop's schedule, backlog and arrivals. They do not apply to a
+//! closed loop.
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{Arrivals, OpenLoop};
@@ -114,7 +114,7 @@ const CLOSED: &str = "In a closed loop nothing is scheduled: the next event begi
 const UNKNOWN: &str = "How the run was driven is not known.";
 const UNFINISHED: &str = "A run that never finished has no figures of its schedule.";
 
-/// The open loop's figures, or why there are none.
+/// The open loop's figures, or why they are missing.
 fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, &'static str> {
     if !view.open_loop() {
         return Err(match view.drive() {
@@ -142,7 +142,7 @@ fn schedule_lag(view: &View) -> Made {
     let (Some(response), Some(lag)) = (response, lag) else {
         return Made::not_checked("No lag or no response time was recorded.");
     };
-    // Only events that found a session free have a lag of their own; the others waited for one.
+    // Only events that found a free session have a lag; the others waited for a session.
     let mean_share = lag.sum_ms / response.sum_ms * 100.0;
     let worst = worst_percentile(lag, response);
     let long = lag.mean_ms >= LAG_MS.value;
@@ -183,8 +183,8 @@ fn schedule_lag(view: &View) -> Made {
     )
 }
 
-/// The percentile whose lag is the largest part of its response time: which, lag, share. Beyond
-/// the 99th a handful of wake-ups decides.
+/// The percentile with the largest share of lag in its response time: percentile, lag, share.
+/// Beyond the 99th a few wake-ups decide.
 fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(f64, f64, f64)> {
     let common = response.percentiles.iter().filter(|p| p.percent <= 99.0);
     let shares = common.filter_map(|of_response| {
@@ -198,8 +198,7 @@ fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(
     shares.max_by(|one, other| one.2.total_cmp(&other.2))
 }
 
-/// Whether a session was free for events that the generator began late: its lag is taken only
-/// then.
+/// Whether the generator began events late although a session was free: lag is recorded only then.
 fn generator_is_late(open: &OpenLoopSummary, view: &View) -> bool {
     let response = view.summary().and_then(|summary| summary.response.as_ref());
     let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
@@ -208,13 +207,13 @@ fn generator_is_late(open: &OpenLoopSummary, view: &View) -> bool {
     })
 }
 
-/// Whether an open loop was offered more than it took, as `offered-rate` tells.
+/// Whether an open loop was offered more than it could serve, as `offered-rate` reports.
 pub(crate) fn overloaded(view: &View) -> bool {
     offered_rate(view).outcome == Outcome::Doubt
 }
 
-/// How far the share that was achieved may be off by chance, in percent: three standard deviations
-/// of a Poisson count of so many arrivals; a constant rate is one arrival off at most.
+/// The random deviation of the achieved share, in percent: three standard deviations of a Poisson
+/// count of this many arrivals; at a constant rate, one arrival.
 fn chance(view: &View, arrivals: f64) -> f64 {
     match view.drive().and_then(|drive| drive.open_loop) {
         Some(OpenLoop {
@@ -239,9 +238,9 @@ fn offered_rate(view: &View) -> Made {
     let longer = open.backlog.and_then(|_| backlog_growth(view));
     let growth = longer.map(|longer| longer / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;
-    // More than was due can only have been left from before.
+    // Events beyond those due must be left over from before.
     let catching_up = achieved > 200.0 - ACHIEVED.value + chance;
-    // One that is due as an interval ends waits then, and is no queue.
+    // An event that is due at the end of an interval waits, but is not a queue.
     let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value)
         && longer.is_some_and(|longer| longer > 1.0);
     let outcome = if short || growing || catching_up {
@@ -291,7 +290,7 @@ fn offered_rate(view: &View) -> Made {
     .with_some("growth of the backlog", growth, "percent of the arrivals")
 }
 
-/// How many events were waiting, as the end of a sentence.
+/// The number of waiting events, as the end of a sentence.
 fn waiting(open: &OpenLoopSummary) -> String {
     let Some(backlog) = open.backlog else {
         return "; how many were waiting is not known".to_owned();
@@ -304,8 +303,8 @@ fn waiting(open: &OpenLoopSummary) -> String {
     )
 }
 
-/// By how many events the backlog's last third is longer than its first, if it is in between in
-/// the middle: a queue that a short stall left behind and that is served again is no growth.
+/// The growth of the backlog from its first to its last third, if the middle is in between: a
+/// temporary queue after a short stall is not growth.
 fn backlog_growth(view: &View) -> Option<f64> {
     let waiting = |bin: &Bin| bin.backlog.map(|backlog| backlog as f64);
     let backlog: Vec<f64> = view.bins.iter().map(waiting).collect::<Option<_>>()?;
@@ -364,8 +363,8 @@ fn arrivals(view: &View) -> Made {
     }
 }
 
-/// Arrivals in each bin but the first: the events that ended, plus the growth of waiting events and
-/// events under way; none if unknown. Bins of unusual length are left out, so that counts are
+/// Arrivals in each bin except the first: the events that ended, plus the growth of waiting events
+/// and events in flight; `None` if unknown. Bins of unusual length are omitted, so that counts are
 /// comparable.
 fn arrivals_per_bin(view: &View) -> Option<Vec<u64>> {
     let lengths: Vec<f64> = view.bins.iter().map(|bin| bin.length_s).collect();
@@ -407,7 +406,7 @@ fn poisson(counts: &[u64], mean: f64) -> Made {
 }
 
 fn constant(counts: &[u64], mean: f64) -> Made {
-    // One arrival off at either end, and what late ends of intervals move.
+    // One arrival at either end, and those moved by late ends of intervals.
     let room = 2.0 + 3.0 * mean * DISORDER_MS.value / 1e3;
     let off = counts
         .iter()
@@ -417,7 +416,7 @@ fn constant(counts: &[u64], mean: f64) -> Made {
         .iter()
         .filter(|count| (**count as f64 - mean).abs() > room)
         .count();
-    // A single late interval disturbs itself and the next one.
+    // A single late interval affects itself and the next one.
     let outcome = match beyond > 2 + counts.len() / 20 {
         true => Outcome::Doubt,
         false => Outcome::Pass,

@@ -1,4 +1,4 @@
-//! Check 4 for roles: whether each kept the pace that it was asked for.
+//! Check 4 for roles: whether each kept its requested pace.
 
 use dyno_core::summary::RoleSummary;
 
@@ -22,7 +22,6 @@ const ACHIEVED: Threshold = Threshold {
     why: "the Insert Benchmark's bound for its background inserts",
 };
 
-/// Roles that the evidence names.
 const NAMED_MAX: usize = 4;
 
 fn role_rates(view: &View) -> Made {

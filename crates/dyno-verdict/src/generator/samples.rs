@@ -1,4 +1,4 @@
-//! Checks 8 and 9: what was not served or not recorded, and how many samples percentiles rest on.
+//! Checks 8 and 9: events not served or not recorded, and the number of samples behind percentiles.
 
 use dyno_core::finding::Outcome;
 use dyno_core::interval::carries;
@@ -71,7 +71,6 @@ const BEYOND: Threshold = Threshold {
     why: "a binomial's normal approximation needs five on either side",
 };
 
-/// What to try against events without an end, by what became of them.
 fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     advice(&[
         (
@@ -90,7 +89,7 @@ fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     ])
 }
 
-/// The percentage of so many events that lies beyond the highest percentile that they carry.
+/// The percentage beyond the highest percentile that this many events support.
 fn beyond(events: u64) -> f64 {
     let highest = [99.9, 99.0]
         .into_iter()
@@ -105,7 +104,7 @@ fn not_taken(missing: u64) -> Made {
     ))
 }
 
-/// Of a log it is known at most how many events were left out as too late.
+/// A log shows at most the number of events omitted as too late.
 fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let all = summary.totals.events.saturating_add(skipped);
@@ -139,7 +138,7 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     .with("without an end", share, "percent")
 }
 
-/// Events that were due and not begun.
+/// Events that were due but not begun.
 fn backlog(summary: &RunSummary) -> u64 {
     let open = summary.open_loop.as_ref();
     open.and_then(|open| open.backlog).unwrap_or(0)
@@ -174,7 +173,7 @@ fn unserved(view: &View) -> Made {
         return Made::not_checked("No event was begun.");
     }
     let share = missing as f64 / all as f64 * 100.0;
-    // Whoever ends a run by hand takes the last events away, and knows it.
+    // A user who ends a run by hand cuts off the last events knowingly.
     let stopped = view.run.state == RunState::Interrupted;
     let hung = hung_sessions(view, summary.events_unfinished);
     let too_many = share >= MISSING.value.max(beyond(all) / 2.0) && !stopped;
@@ -220,7 +219,7 @@ fn unserved(view: &View) -> Made {
     .with("without an end", share, "percent")
 }
 
-/// Whether so many sessions had an event without an end that the server can hardly have answered.
+/// Whether enough sessions had an event without an end that the server cannot have answered.
 fn hung_sessions(view: &View, unfinished: u64) -> bool {
     let event = view.run.operations.first();
     let total = event.and_then(|event| event.total.as_ref());
@@ -236,7 +235,7 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
     if view.run.state != RunState::Interrupted {
         return of_sessions(unfinished as f64) && drive.grace.as_secs_f64() >= long_s;
     }
-    // Nobody knows whether there was a grace: what counts is how long they had waited by then.
+    // It is unknown whether there was a grace period: the waiting time up to then decides.
     let waited = |session: &&SessionShare| {
         let idle = session
             .idle
@@ -288,7 +287,7 @@ fn samples(view: &View) -> Made {
     .with("beyond the bound, share", share, "percent")
 }
 
-/// One is enough to doubt.
+/// A single one is enough for a doubt.
 const ANY_CLIPPED: Threshold = Threshold {
     name: "any latency beyond the bound",
     value: f64::MIN_POSITIVE,
@@ -319,7 +318,6 @@ fn evidence(latency: &LatencySummary, clipped: u64, thin: &[String]) -> String {
     evidence + "."
 }
 
-/// Percentiles that are shown with too few samples beyond them.
 fn thin(latency: &LatencySummary) -> Vec<String> {
     latency
         .percentiles
@@ -329,7 +327,7 @@ fn thin(latency: &LatencySummary) -> Vec<String> {
         .filter(|percentile| {
             let above = latency.count as f64 * (1.0 - percentile.percent / 100.0);
             let below = latency.count as f64 * percentile.percent / 100.0;
-            // A hair less is rounding: 5,000 samples carry p99.9.
+            // A small tolerance for rounding: 5,000 samples support p99.9.
             above.min(below) < BEYOND.value - 1e-6
         })
         .map(|percentile| percentile.percent.to_string())

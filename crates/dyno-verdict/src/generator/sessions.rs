@@ -1,4 +1,4 @@
-//! Whether all sessions took part: those that did nothing while others worked.
+//! Sessions that did nothing while others worked.
 
 use dyno_core::finding::Outcome;
 use dyno_core::record::{IdleSpan, SessionShare};
@@ -75,7 +75,7 @@ const CONNECTING_S: Threshold = Threshold {
     why: "scripts that connect for each event are often connecting when sampled",
 };
 
-/// Sessions are looked at once a second, so that the last look may be so long before the end.
+/// Sessions are observed once a second, so the last look may be this long before the end.
 pub(super) const LAST_LOOK_S: f64 = 1.5;
 
 fn idle_sessions(view: &View) -> Made {
@@ -123,8 +123,8 @@ fn idle_sessions(view: &View) -> Made {
         .with("bound in this run", bound_s, "s")
 }
 
-/// How many sessions had no connection at the end, and not just because they make one for each
-/// event.
+/// The number of sessions without a connection at the end, except those that connect for
+/// each event.
 fn connecting(view: &View) -> usize {
     let end_s = view.length_s - LAST_LOOK_S;
     let sessions = view.run.sessions.iter();
@@ -133,7 +133,7 @@ fn connecting(view: &View) -> usize {
         .collect();
     let last = view.run.intervals.iter().filter(|one| one.at_s >= end_s);
     let failed: u64 = last.map(|one| one.counters.connects_failed).sum();
-    // Between attempts they pause for up to a second, and a half more.
+    // Pauses between attempts last up to a second, and a half more.
     if failed as f64 >= without.len() as f64 / 2.0 && failed > 0 {
         return without.len();
     }
@@ -146,7 +146,7 @@ fn connecting(view: &View) -> usize {
     without.len()
 }
 
-/// What the server, or the network, said to most attempts to connect.
+/// The server's or the network's error for most attempts to connect.
 fn refused(view: &View) -> String {
     let errors = view.summary().map(|summary| &summary.connect_errors);
     let most = errors.and_then(|errors| errors.values().max_by_key(|error| error.count));
@@ -155,7 +155,7 @@ fn refused(view: &View) -> String {
     })
 }
 
-/// From how long on a session counts as idle in this run.
+/// The time from which a session counts as idle in this run.
 fn bound_s(view: &View) -> f64 {
     let event = view.run.operations.first();
     let total = event.and_then(|event| event.total.as_ref());
@@ -166,7 +166,7 @@ fn bound_s(view: &View) -> f64 {
     IDLE_S.value.max(share_s).max(median_s * IDLE_EVENTS.value)
 }
 
-/// The sessions by role; all in one group where there are none.
+/// The sessions by role; a single group without roles.
 fn groups<'a>(view: &View<'a>) -> Vec<Vec<&'a SessionShare>> {
     let roles = view.drive().map_or(&[][..], |drive| &drive.roles);
     let mut ends: Vec<u32> = roles
@@ -187,7 +187,7 @@ fn groups<'a>(view: &View<'a>) -> Vec<Vec<&'a SessionShare>> {
     groups
 }
 
-/// Those of a group that were idle while others worked.
+/// The sessions of a group that were idle while others worked.
 fn idle_of<'a>(
     view: &View<'a>,
     group: Vec<&'a SessionShare>,
@@ -280,7 +280,7 @@ fn evidence(
     sentences.join(" ")
 }
 
-/// What is said where no session stands out.
+/// The evidence if no session is idle.
 fn without_idle(all: &[SessionShare], bound_s: f64) -> String {
     let spans = all.iter().filter_map(|session| session.idle);
     let longest = spans.map(|idle| idle.length_s()).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Each check of the generator: a run that passes, one that does not, one that cannot tell.
+//! Each check of the generator: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
@@ -37,7 +37,7 @@ fn the_rate_stays_below_the_generators_ceiling() {
         });
         assert!(found.evidence.contains("no server behind it"), "{found:?}");
     }
-    // A calibration that found less than the run itself shows is no ceiling.
+    // A calibration below the run's own rate is not a ceiling.
     let found = expect_with("generator-ceiling", Pass, |run, context| {
         client(run).worker_busy = vec![0.2, 0.3];
         context.calibration = calibrated(1010.0);
@@ -72,12 +72,12 @@ fn workers_have_time_to_spare() {
     expect("client-cpu", Doubt, |run| {
         series(run, "client.page_faults.major", &[50.0; 30]);
     });
-    // Away from the sockets, and not because it computes.
+    // Away from the sockets without computing.
     let blocked = expect("client-cpu", Doubt, |run| {
         client(run).worker_away = vec![0.95, 0.2];
     });
     assert!(blocked.evidence.contains("script blocked a worker"));
-    // Its own wait for a CPU is no blocking script's; another worker's wait is not its own.
+    // Its own wait for a CPU is not a blocking script's, and another worker's wait is not its own.
     let waited = |worker: usize| {
         move |run: &mut RunRecord| {
             client(run).worker_away = vec![0.7, 0.2];
@@ -145,14 +145,14 @@ fn what_is_offered_is_achieved() {
     open.achieved_per_s = 400.0;
     open.backlog = Some(3000);
     assert_eq!(of(&run, "offered-rate").0, Doubt);
-    // What was not taken never ended, and its latency grew: that is the same finding.
+    // Events not taken never ended, and latency grew: the same finding.
     assert_eq!(of(&run, "unserved").0, NotChecked);
     let mut growing = open_loop(30, 500.0, 4);
     for (second, interval) in growing.intervals.iter_mut().enumerate() {
         interval.backlog = Some(10 * second as u64);
     }
     assert_eq!(of(&growing, "offered-rate").0, Doubt);
-    // A stall's queue that is served again is no overload.
+    // A temporary queue after a stall is not overload.
     let mut stalled = open_loop(30, 500.0, 4);
     for second in 12..15 {
         stalled.intervals[second].backlog = Some(900);
@@ -188,7 +188,7 @@ fn arrivals_follow_the_declared_law() {
     }
     declared(&mut bursts, Arrivals::Constant);
     assert_eq!(of(&bursts, "arrivals").0, Pass);
-    // A queue and events under way are no missing arrivals.
+    // A queue and events in flight are not missing arrivals.
     let mut queued = open_loop(30, 500.0, 2);
     let moved = queued.intervals[10].counters.events;
     queued.intervals[10].counters.events = 0;
@@ -270,7 +270,7 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
         run.sessions[2].idle = idle(4.0, 12.0, IdleIn::Connecting);
     });
     assert!(found.evidence.contains("attempt 9"), "{found:?}");
-    // Too short, and with nobody at work meanwhile.
+    // Too short, and nobody worked meanwhile.
     expect("idle-sessions", Pass, |run| {
         run.sessions[3].idle = idle(4.0, 8.5, IdleIn::Statement);
     });
@@ -296,7 +296,7 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
     });
 }
 
-/// A script may connect for each event: whoever looks sees it connecting.
+/// A script may connect for each event: an observer then sees it connecting.
 #[test]
 fn sessions_that_connect_again_and_again_are_at_work() {
     let connecting = |run: &mut RunRecord| {
@@ -350,14 +350,14 @@ fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
 
 #[test]
 fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
-    // All sessions wait so long at times: it is what an event takes.
+    // All sessions sometimes wait this long: it is the duration of an event.
     expect("idle-sessions", Pass, |run| {
         for session in &mut run.sessions {
             session.idle = idle(4.0, 10.0, IdleIn::Statement);
         }
         run.sessions[3].idle = idle(4.0, 14.0, IdleIn::Statement);
     });
-    // Half of them that hang are no measure of what an event takes.
+    // If half of them hang, their wait is not the duration of an event.
     let found = expect("idle-sessions", Refuse, |run| {
         let half = run.sessions.len().div_ceil(2);
         for session in &mut run.sessions[..half] {
@@ -368,7 +368,7 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
         found.evidence.contains("waited for the answer"),
         "{found:?}"
     );
-    // A server that answers nobody any more keeps all of them to the end.
+    // An unresponsive server holds all sessions to the end.
     let found = expect("idle-sessions", Refuse, |run| {
         let end_s = run.intervals.last().unwrap().at_s;
         for session in &mut run.sessions {
@@ -379,7 +379,7 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
         }
     });
     assert!(!found.evidence.contains("others"), "{found:?}");
-    // No event takes so long that sessions are without a connection.
+    // No event leaves sessions without a connection for that long.
     expect("idle-sessions", Refuse, |run| {
         for session in &mut run.sessions {
             session.idle = idle(4.0, 14.0, IdleIn::Connecting);
@@ -393,20 +393,20 @@ fn every_event_is_accounted_for() {
     expect("unserved", Doubt, |run| {
         summary(run).events_unfinished = 600
     });
-    // A moment's queue at the end of a slow run is beyond no percentile that it shows.
+    // A short queue at the end of a slow run does not affect the percentiles shown.
     for (missing, outcome) in [(6, Pass), (20, Doubt)] {
         expect("unserved", outcome, |run| {
             summary(run).totals.events = 2_655;
             summary(run).events_unfinished = missing;
         });
     }
-    // A few of many thousand, and yet all sessions.
+    // A few of many thousand, but all sessions.
     let found = expect("unserved", Doubt, |run| {
         summary(run).totals.events = 1_000_000;
         summary(run).events_unfinished = run.sessions.len() as u64;
     });
     assert!(found.advice.contains("still answered"), "{found:?}");
-    // The user ended it because nothing came any more.
+    // The user ended it because nothing happened any more.
     expect("unserved", Doubt, |run| {
         run.state = dyno_core::record::RunState::Interrupted;
         let end_s = run.intervals.last().unwrap().at_s;
@@ -428,7 +428,7 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
     expect("samples", Doubt, |run| summary(run).service.clipped = 1);
     expect("samples", Refuse, |run| summary(run).service.clipped = 5000);
     expect("samples", Doubt, |run| summary(run).service.count = 80);
-    // A percentile that is withheld misleads nobody.
+    // An omitted percentile misleads nobody.
     expect("samples", Pass, |run| {
         let service = &mut summary(run).service;
         service.count = 400;
@@ -448,7 +448,7 @@ fn one_host_for_both_is_said_and_no_fault_in_itself() {
         said.evidence
     );
     expect("same-host", Pass, |run| fact(run, "server.same_host", "no"));
-    // A saturated host is what a closed loop makes of it.
+    // A closed loop saturates a host by design.
     expect("same-host", Pass, |run| {
         series(run, "host.cpu.idle", &[0.0; 30]);
         series(run, "host.cpu.iowait", &[0.0; 30]);
@@ -493,7 +493,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     waits[12..14].fill(0.8);
     assert!(found(Some(&waits), None, STARVED));
     assert!(!found(None, None, "had no CPU or because it was stopped"));
-    // What the generator recorded about itself needs no observer.
+    // The generator's own record needs no observer.
     assert!(found(None, Some(true), STARVED));
     assert!(!found(None, Some(false), STOPPED));
 }

@@ -102,20 +102,19 @@ fn client_cpu(view: &View) -> Made {
         .with_some("open descriptors", own.descriptors, "percent of the limit")
 }
 
-/// What is wrong with the load generator, and what to try.
 struct Fault {
     causes: &'static [Cause],
     said: String,
     advice: &'static str,
 }
 
-/// What the workers' figures are, where they are known. Shares in percent.
+/// The workers' figures, where known. Shares in percent.
 struct Workers {
     busiest: Option<f64>,
     waiting: Option<f64>,
     switches: Option<f64>,
     stall_ms: Option<f64>,
-    /// Neither at the sockets, 1 ms or longer at a time, nor on a CPU, nor waiting for one.
+    /// Neither at the sockets (for 1 ms or longer at a time), nor on a CPU, nor waiting for one.
     blocked: Option<f64>,
     major_faults: Option<f64>,
     descriptors: Option<f64>,
@@ -165,8 +164,8 @@ impl Workers {
     }
 
     fn faults(&self, view: &View) -> Vec<Fault> {
-        // An embedded database works in the worker, and a script without a database is all that
-        // is measured: both may use what there is.
+        // An embedded database runs in the worker, and a script without a database is the only
+        // thing measured: both may use all CPUs.
         let alone = !view.embedded() && view.family().is_some();
         let shared = view
             .drive()
@@ -277,10 +276,10 @@ const NOT_OBSERVED: &str = "Run it with observers (without --observe off), which
                             two causes. Look for other processes that use the generator's CPUs.";
 const BLOCKS: &str = "If the script blocks (os.execute, FFI calls), give each session a worker: \
                       as many --workers as sessions.";
-/// Waits for a CPU of so much of a worker's time, in percent, explain one long wait.
+/// Waits for a CPU above this share of a worker's time, in percent, explain one long wait.
 const WAITED: f64 = 5.0;
 
-/// What kept a worker: waits for a CPU, where there were any, or what a script of the user's does.
+/// The reason why a worker was away: waits for a CPU, or a user's script.
 fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
     let others = view.mean("host.others.cpu").zip(view.cpus());
     let busy =
@@ -300,13 +299,13 @@ fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
     }
 }
 
-/// Whether a workload is a file of the user's; built-in ones have plain names.
+/// Whether a workload is a user's file; built-in ones have plain names.
 fn is_script(workload: &str) -> bool {
     workload.contains(['/', '.'])
 }
 
-/// How often, how long and since when the process stood still, if it did for long, and what to
-/// try.
+/// The number, length and start of the freezes of the process, if they are significant,
+/// with advice.
 fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
     let times = view.events(EventKind::Frozen);
     let length_s = |event: &&Event| event.until_s.unwrap_or(event.at_s) - event.at_s;
@@ -333,7 +332,7 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
             NOT_OBSERVED,
         ),
     };
-    // The record holds the times of all of them together.
+    // The record has the combined times of all agents.
     let of_agents = view.agents().iter().filter(|agent| agent.frozen_s > 0.0);
     let names: Vec<&str> = of_agents.map(|agent| agent.name.as_str()).collect();
     let who = match names.as_slice() {
@@ -353,7 +352,7 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
 }
 
 /// Whether the generator waited for a CPU in most of these times: by its own record, which needs no
-/// observer, or by the observation of its workers. `None` if neither is known.
+/// observer, or by the observation of its workers. `None` if both are unknown.
 fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> {
     let own: Option<Vec<f64>> = times
         .iter()
@@ -371,12 +370,12 @@ fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> 
     {
         return None;
     }
-    // A thread that is stopped waits for no CPU; but for the freezes it waits as much as ever.
+    // A stopped thread does not wait for a CPU; apart from the freezes it waits as much as usual.
     let usual_s = usual_wait(view) * all_s;
     Some((waited_meanwhile_s(view, times) - usual_s) * 2.0 >= all_s)
 }
 
-/// The share of the time that a worker usually waits for a CPU, at most.
+/// The usual share of the time that a worker waits for a CPU, at most.
 fn usual_wait(view: &View) -> f64 {
     let all = view.devices("client.worker[", "].run_queue_wait");
     let usual = |series: &Series| {
@@ -389,7 +388,7 @@ fn usual_wait(view: &View) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// How long a worker waited for a CPU in the seconds of these events, at most.
+/// The time that a worker waited for a CPU in the seconds of these events, at most.
 fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
     let meanwhile = |from_s: f64, to_s: f64| {
         let touches = |event: &&Event| {
@@ -409,7 +408,7 @@ fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Whether somebody else than the server on the same host takes the CPUs.
+/// Whether processes other than the server on the same host use the CPUs.
 fn starved(view: &View) -> bool {
     let others = view.mean("host.others.cpu").zip(view.cpus());
     let share = others.map_or(0.0, |(cores, cpus)| cores / cpus * 100.0);

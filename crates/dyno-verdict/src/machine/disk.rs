@@ -85,7 +85,7 @@ fn disk(view: &View) -> Made {
     let mut is_full = false;
     if let Some(space) = &free {
         is_full = space.share() < FREE_SHARE.value || space.free < FREE_GIB.value * GIB;
-        // What a full disk did to the results file is reported by `record`.
+        // `record` reports the effect of a full disk on the results file.
         is_full &= !matches!(view.context.keeping, Some(Keeping::Lost(_)));
         if is_full {
             outcome = Outcome::Doubt;
@@ -124,7 +124,7 @@ fn disk(view: &View) -> Made {
     .with("disks that fell", steps.len() as f64, "count")
 }
 
-/// A sentence on a file system in memory.
+/// A sentence about a file system in memory.
 fn what_memory_means(kind: Option<&str>) -> String {
     kind.map_or_else(String::new, |kind| {
         format!(
@@ -134,7 +134,7 @@ fn what_memory_means(kind: Option<&str>) -> String {
     })
 }
 
-/// What is free of how much, as it was looked at last: of a short measurement, before it.
+/// Free and total space at the last look, which for a short measurement is before it.
 fn space(view: &View) -> Option<Space> {
     let last = |name: &str| {
         let points = view.run.series(name)?.points.iter();
@@ -154,13 +154,12 @@ struct Space {
 }
 
 impl Space {
-    /// In percent.
     fn share(&self) -> f64 {
         self.free / self.size * 100.0
     }
 }
 
-/// When a busy disk's throughput fell for good, and from what to what.
+/// When a busy disk's throughput fell permanently, and from which value to which.
 fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f64)> {
     if view.mean_of(busy)? < DISK_BUSY.value {
         return None;

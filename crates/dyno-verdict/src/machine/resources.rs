@@ -1,4 +1,4 @@
-//! Check 30: CPU time, memory and what the host or its hypervisor withheld of them.
+//! Check 30: CPU time, memory, and limits by the host or its hypervisor.
 
 use dyno_core::finding::{Cause, Outcome};
 
@@ -43,7 +43,7 @@ const SWAP: Threshold = Threshold {
     why: "idle pages leave now and then; pages in use stay",
 };
 
-/// The periods of the quota in which the server's process was throttled.
+/// The quota periods in which the server's process was throttled.
 const OF_SERVER: &str = "server.cgroup.cpu_throttled";
 
 const SERVER: &str = "the server throttled by its cgroup";
@@ -107,11 +107,11 @@ fn reaches(value: Option<f64>, bound: &Threshold) -> bool {
     value.is_some_and(|value| value >= bound.value)
 }
 
-/// What a reader wants to know and no rule judges.
+/// Information without a rule.
 fn said(view: &View) -> Vec<String> {
     let mut said = Vec::new();
     let fact = |name: &str| view.run.fact(name).map(str::trim);
-    // Without a limit the kernel says `max`.
+    // Without a limit the kernel shows `max`.
     let quota = fact("host.cgroup.cpu_max").filter(|quota| !quota.starts_with("max"));
     for (name, value) in [("CPU quota", quota), ("huge pages", fact("host.thp"))] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {

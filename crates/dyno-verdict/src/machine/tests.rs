@@ -1,4 +1,4 @@
-//! Each check of the machine: a run that passes, one that does not, one that cannot tell.
+//! Each check of the machine: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, NotObserved, RunRecord};
@@ -56,7 +56,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     expect("disk", Doubt, |run| {
         series(run, "host.filesystem.free", &[2e9; 30])
     });
-    // A results file that did not fit on it is reported by `record`.
+    // `record` reports a results file that did not fit on it.
     expect_with("disk", Pass, |run, context| {
         series(run, "host.filesystem.free", &[2e4; 30]);
         context.keeping = Some(Keeping::Lost("no space left".to_owned()));
@@ -77,7 +77,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
         "{}",
         finding.evidence
     );
-    // A disk that is asked for less does not wait longer.
+    // With fewer requests a disk does not wait longer.
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 0.5));
     assert_eq!(made(&run, &Context::default(), "disk").outcome, Pass);
     expect("disk", NotChecked, |run| {
@@ -110,7 +110,7 @@ fn a_file_system_in_memory_is_no_disk() {
     );
 }
 
-/// The file system is looked at now and then: of a short run in its warm-up.
+/// The file system is only looked at now and then: for a short run, in its warm-up.
 #[test]
 fn a_disk_that_is_full_is_told_of_short_runs_too() {
     let before = |run: &mut RunRecord, free: f64| {
@@ -136,7 +136,7 @@ fn a_network_that_loses_is_noticed() {
     expect("network", Doubt, |run| {
         series(run, "host.tcp.retransmits", &[2000.0; 30])
     });
-    // One lost segment of somebody else's is a few percent of next to nothing.
+    // A lost segment of another process is a few percent of almost nothing.
     expect("network", Pass, |run| {
         series(run, "host.tcp.retransmits", &[0.5; 30]);
         series(run, "host.tcp.out_segments", &[20.0; 30]);
@@ -174,12 +174,12 @@ fn the_kernels_complaints_are_heard() {
     expect("kernel-log", Doubt, |run| {
         run.events.push(event(4.0, "", line()));
     });
-    // A note of the user's own, and a complaint from before, are none of it.
+    // The user's own note and an earlier message do not count.
     expect("kernel-log", Pass, |run| {
         let note = "kernel: the user's own words";
         run.events.push(event(4.0, note, EventDetail::default()));
         run.events.push(event(-60.0, "", line()));
-        // One of the server's host is not of this one.
+        // A message of the server's host does not count for this one.
         let there = EventDetail {
             on_server_host: true,
             ..line()
@@ -309,7 +309,7 @@ fn all_processes_count_where_nobody_told_which_is_the_server() {
         never(run);
         idle(run, 80.0);
     });
-    // One that is elsewhere is none of them.
+    // A server elsewhere is not one of them.
     expect("other-processes", NotChecked, |run| {
         never(run);
         idle(run, 0.0);
@@ -326,7 +326,7 @@ fn a_wall_clock_that_is_set_is_noticed() {
         series(run, "host.clock.step", &offsets)
     });
     assert!(set.evidence.contains("at 18 s"), "{}", set.evidence);
-    // A slew of a tenth of a millisecond a second goes far and is no step.
+    // A slew of a tenth of a millisecond per second accumulates but is not a step.
     let slewing: Vec<f64> = (0..30).map(|s| f64::from(s) * 0.5).collect();
     expect("clock-steps", Pass, |run| {
         series(run, "host.clock.step", &slewing)

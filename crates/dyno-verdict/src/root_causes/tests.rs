@@ -118,7 +118,7 @@ const NOT_EXPLAINED: &[Case] = {
         (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
         (("fairness", Doubt, &[]), ("latency-modes", &[])),
         (("misses", Doubt, &[]), ("length", &[])),
-        // A search goes by it.
+        // A search depends on it.
         (
             ("host-resources", Doubt, &[Throttled]),
             ("client-cpu", &[StarvedWorker]),
@@ -128,7 +128,8 @@ const NOT_EXPLAINED: &[Case] = {
             ("stalls", &[LockWaits]),
         ),
         (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
-        // Neighbours are not to blame for a generator that was stopped or has too few workers.
+        // Other processes are not the cause for a generator that was stopped or has too
+        // few workers.
         (("other-processes", Doubt, &[]), ("client-cpu", &[Frozen])),
         (
             ("other-processes", Doubt, &[]),

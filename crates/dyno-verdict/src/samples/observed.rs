@@ -1,11 +1,11 @@
-//! What healthy observers would have seen of a run, and how to change it.
+//! The observations of a run by healthy observers, and functions to change them.
 
 use dyno_core::record::{Fact, RunRecord, Series, SeriesKey, SeriesKind, Setting};
 
 use super::{Product, STATEMENTS};
 
-/// Replaces a series, or adds it: one value for each second, from the first on. Names that tell of
-/// a state are gauges, others rates.
+/// Replaces or adds a series: one value per second from the first on. Series with a state in their
+/// name are gauges, others rates.
 pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
     drop_series(run, name);
     let gauge = [
@@ -43,13 +43,13 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
     });
 }
 
-/// Removes every series whose name begins so.
+/// Removes every series with this prefix.
 pub fn drop_series(run: &mut RunRecord, beginning: &str) {
     run.series
         .retain(|series| !series.key.name.starts_with(beginning));
 }
 
-/// Replaces a fact, or adds it.
+/// Replaces or adds a fact.
 pub fn fact(run: &mut RunRecord, name: &str, value: &str) {
     drop_fact(run, name);
     run.facts.push(Fact {
@@ -64,7 +64,7 @@ pub fn drop_fact(run: &mut RunRecord, name: &str) {
     run.facts.retain(|fact| fact.name != name);
 }
 
-/// Replaces a setting, or adds it; the same at the end as at the start.
+/// Replaces or adds a setting, with the same value at the start and the end.
 pub fn setting(run: &mut RunRecord, name: &str, value: &str) {
     run.settings.retain(|setting| setting.name != name);
     run.settings.push(Setting {

@@ -1,14 +1,13 @@
-//! Check 38: what a commit promises.
+//! Check 38: the durability of a commit.
 //!
-//! Servers name their settings differently, so each run is put into one class, which tells
-//! what a crash may cost: figures of two classes are no comparison of two servers.
+//! Servers name their settings differently, so each run gets a class that defines the cost of a
+//! crash. Figures of different classes do not compare servers.
 //!
-//! Relaxed durability loses the last second at a crash and nothing else: a choice, which is said.
-//! What may leave a database that cannot be used after a crash is no choice that a figure may keep
-//! to itself.
+//! Relaxed durability that only loses the last second at a crash is a choice, which is reported. A
+//! configuration that may leave an unusable database after a crash is a doubt.
 //!
-//! Settings promise nothing for a table without a log, for a disk that is memory, nor for work that
-//! nobody commits: these are looked at too.
+//! Settings do not protect tables without a log, disks in memory, or work that nobody commits, so
+//! these are checked too.
 
 mod commits;
 mod settings;
@@ -27,7 +26,7 @@ use crate::view::View;
 use commits::Commits;
 pub(crate) use settings::decides;
 
-/// What a session sets to have the server's value again.
+/// The value with which a session restores the server's setting.
 const DEFAULT: &str = "default";
 
 pub(super) const DURABILITY: Check = Check {
@@ -49,24 +48,23 @@ pub(super) const DURABILITY: Check = Check {
     make: durability,
 };
 
-/// What a server promises, and what speaks against it.
+/// The durability that a server promises, and the evidence against it.
 pub(crate) struct Promise {
     /// The worst of all classes.
     pub(crate) class: Class,
-    /// What promises less than durable commits, with its class: settings as `name = value`, and
-    /// what was found beside them in words.
+    /// Causes of less than durable commits, with their classes: settings as `name = value`, and
+    /// other findings as text.
     pub(crate) weaker: Vec<(Class, String)>,
-    /// All settings that count, and where the data lies.
+    /// All relevant settings, and the location of the data.
     pub(crate) said: Vec<String>,
-    /// What is not known, or counts for a part of the work alone.
+    /// Unknown facts, and those that concern only a part of the work.
     open: Vec<String>,
     /// Whether sessions ended within a transaction.
     left_open: bool,
 }
 
 impl Promise {
-    /// Reads the class from settings by name, for tables of the engines in use; `None` if none of
-    /// the settings is known.
+    /// The class by settings, for tables of the engines in use; `None` if no setting is known.
     pub(crate) fn read<'a>(
         setting: impl Fn(&str) -> Option<&'a str>,
         used: impl Fn(&str) -> bool,
@@ -102,8 +100,7 @@ impl Promise {
         (!promise.said.is_empty()).then_some(promise)
     }
 
-    /// Reads it from what is known of a server without a run: its settings, and where its data
-    /// lies.
+    /// The class of a server without a run: by its settings and the location of its data.
     pub(crate) fn of_server<'a>(
         setting: impl Fn(&str) -> Option<&'a str>,
         fact: impl Fn(&str) -> Option<&'a str>,
@@ -116,8 +113,8 @@ impl Promise {
         Some(promise)
     }
 
-    /// Reads it from a run: its settings, its tables, where the data lies, and what the server
-    /// counted. `None` where nothing of it is known.
+    /// The class of a run: by its settings, tables, location of the data, and the server's
+    /// counters. `None` if nothing is known.
     pub(crate) fn of(view: &View) -> Option<Self> {
         let engines = stored::Engines::of(view);
         let read = Self::read(
@@ -149,7 +146,7 @@ impl Promise {
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
 
-    /// What a setting promised for a part of the run counts, too.
+    /// The value of a setting for a part of the run also counts.
     fn moved(&mut self, view: &View, engines: &stored::Engines) {
         for event in view.events(EventKind::Setting) {
             let Some(change) = &event.detail.setting else {
@@ -195,7 +192,7 @@ impl Promise {
         self.weaker.push((class, why));
     }
 
-    /// What decides the class: for a doubted class only its own reasons, for any other all of them.
+    /// The reasons for the class: for a doubted class only its own, for any other all of them.
     fn deciding(&self) -> Vec<String> {
         let decides = |class: Class| match self.class.is_doubted() {
             true => class == self.class,
@@ -205,7 +202,7 @@ impl Promise {
         deciding.map(|(_, why)| why.clone()).collect()
     }
 
-    /// The class in a sentence: first what decides it, then everything else that applies.
+    /// The class as a sentence: first the reasons for it, then everything else that applies.
     pub(crate) fn sentence(&self) -> String {
         let by = match self.deciding().as_slice() {
             [] => String::new(),
@@ -257,7 +254,7 @@ fn durability(view: &View) -> Made {
             promise.sentence()
         ));
     }
-    // The settings promise it for tables with a log, and for the file that was looked at.
+    // The settings promise it for tables with a log, and for the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
         return Made::not_checked(format!(
             "This is the promise of the settings, which may not hold for what was written: {}",
@@ -300,7 +297,7 @@ fn durability(view: &View) -> Made {
         .with("unsafe", promise.count(true), "count")
 }
 
-/// Why a weaker value that sessions set did not count for what they wrote.
+/// Why a weaker value that sessions set had no effect on their writes.
 fn had_no_effect(view: &View, setting: &str) -> Option<String> {
     if commits::changed_nothing(view) {
         return Some("the run changed no rows".to_owned());
@@ -308,7 +305,7 @@ fn had_no_effect(view: &View, setting: &str) -> Option<String> {
     commits::synced_each(view).filter(|_| setting == "synchronous_commit")
 }
 
-/// Whether sessions also gave a setting the server's value.
+/// Whether sessions also restored the server's value.
 fn is_set_back(view: &View, setting: &str) -> bool {
     let mut set = view.set_by_sessions();
     set.any(|(name, value)| name == setting && value == DEFAULT)

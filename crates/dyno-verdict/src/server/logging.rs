@@ -1,4 +1,4 @@
-//! Check 37: logs that hold every statement.
+//! Check 37: logs of every statement.
 
 #[cfg(test)]
 mod tests;
@@ -55,7 +55,7 @@ fn is_on(value: &str) -> bool {
     ["on", "1", "yes", "true"].contains(&value)
 }
 
-/// A limit of time that no statement stays below.
+/// A time limit that every statement exceeds.
 fn is_nothing(value: &str) -> bool {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     digits.parse().is_ok_and(|limit: f64| limit == 0.0)
@@ -73,7 +73,7 @@ fn is_often(value: &str) -> bool {
     each.is_ok_and(|each| each * WRITTEN.value <= 100.0)
 }
 
-/// `NONE` wins if it is one of several.
+/// `NONE` takes precedence over other values.
 fn goes_somewhere(value: &str) -> bool {
     !value.split(',').any(|place| place.trim() == "none")
 }
@@ -184,7 +184,7 @@ pub(crate) fn writing<'a>(
     LOGGING.iter().filter(writes).map(named).collect()
 }
 
-/// Statements that the server counted as slow, in percent, if it logs those; also because they used
+/// Statements that the server counted as slow, in percent, if it logs them; also because they used
 /// no index. The counter also moves if nothing is logged.
 fn slow(view: &View) -> Option<f64> {
     let setting = |name: &str| view.run.setting(name).map(str::to_ascii_lowercase);
@@ -205,7 +205,7 @@ fn logs(view: &View) -> Made {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
     }
     let mut writing = writing(|name| view.setting_of_sessions(name));
-    // `mod` leaves out what only reads.
+    // `mod` omits statements that only read.
     let of_changes = |name: &str| {
         name == "log_statement" && view.setting_of_sessions(name).is_some_and(|it| it != "all")
     };

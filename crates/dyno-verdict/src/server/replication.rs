@@ -1,4 +1,4 @@
-//! Check 40: how far a replica is behind.
+//! Check 40: the delay of a replica.
 
 use dyno_core::finding::Outcome;
 
@@ -41,7 +41,7 @@ const PAUSES: [(&str, &str); 2] = [
         "db.status.gr_flow_control_throttle_time_sum",
     ),
 ];
-/// Which node asked the others to pause, and what waited to be applied.
+/// The node that asked the others to pause, and its queue.
 const SENT: &str = "db.status.wsrep_flow_control_sent";
 const QUEUE: &str = "db.status.wsrep_local_recv_queue";
 

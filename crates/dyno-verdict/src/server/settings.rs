@@ -1,4 +1,4 @@
-//! Checks 37 and 41: the effective configuration, and whether it moved.
+//! Checks 37 and 41: the effective configuration, and its changes.
 
 use dyno_core::record::{EventKind, SettingChange};
 

@@ -1,4 +1,4 @@
-//! Each check of the server: a run that passes, one that does not, one that cannot tell.
+//! Each check of the server: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Plan;
@@ -55,7 +55,7 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     assert!(paused.evidence.contains("itself 12"), "{}", paused.evidence);
     let figure = (paused.numbers.iter()).find(|figure| figure.name == "paused");
     assert!((figure.unwrap().value.unwrap() - 60.0).abs() < 1e-6);
-    // Sessions that group replication delays are summed.
+    // Delays of sessions by group replication are summed.
     let held = expect("flow-control", Doubt, |run| {
         let series_of = "db.status.gr_flow_control_throttle_time_sum";
         series(run, series_of, &[1.5; 30]);
@@ -156,7 +156,7 @@ fn each_setting_has_its_class() {
     let flush = "innodb_flush_log_at_trx_commit";
     assert_eq!(class(&[("port", "3306")]), None);
     assert_eq!(class(&[(flush, "1")]), Some(Class::Durable));
-    // MariaDB's third value syncs at each commit, too.
+    // MariaDB's third value also syncs at each commit.
     assert_eq!(class(&[(flush, "3")]), Some(Class::Durable));
     assert_eq!(class(&[(flush, "2")]), Some(Class::LastSecond));
     assert_eq!(class(&[(flush, "0")]), Some(Class::Process));
@@ -252,7 +252,7 @@ fn connections_are_as_declared() {
     expect("connection", Doubt, |run| {
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
-    // Most of what the server counts may be the observers' statements.
+    // Most of the server's statements may be the observers'.
     let few = expect("connection", Pass, |run| {
         series(run, "db.status.questions", &[1e5; 30]);
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
@@ -297,7 +297,7 @@ fn a_restarted_server_is_refused() {
         run.events
             .push(event(EventKind::Restart, "a new server answered"));
     });
-    // What it brings about is told by it alone.
+    // Its effects are reported only once.
     let stalls = expect("stalls", NotChecked, |run| {
         run.events
             .push(event(EventKind::Restart, "a new server answered"));
@@ -329,14 +329,14 @@ fn a_server_that_ended_sessions_was_not_restarted() {
         "The server was not restarted: its uptime grew from 4998 s to 5032 s; 500 reconnects."
     );
     assert!(!ended.advice.contains("why it ended"), "{}", ended.advice);
-    // By the series alone.
+    // From the series only.
     let ended = expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500;
         drop_fact(run, "server.uptime_s.end");
     });
     let told = "The server was not restarted: its uptime grew from";
     assert!(ended.evidence.starts_with(told), "{}", ended.evidence);
-    // Nobody asked the server.
+    // The server was not observed.
     let unknown = expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500;
         drop_series(run, "db.uptime");
@@ -434,7 +434,7 @@ fn settings_that_moved_back_are_told() {
             .extend([event(3.0, "151", "500"), event(5.0, "500", "")]);
         let setting = run.settings.iter_mut();
         let mut setting = setting.filter(|setting| setting.name == "max_connections");
-        // The end was seen by the event already.
+        // The event already shows the end.
         setting.next().unwrap().end = Some("".to_owned());
     });
     let both = "max_connections went from 151 to 500 at 3 s and max_connections went from 500 to \

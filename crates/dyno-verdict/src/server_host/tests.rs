@@ -5,7 +5,7 @@ use super::{server_host, server_host_limit};
 use crate::context::Context;
 use crate::samples;
 
-/// A run whose server is on another host, of four CPUs, which is observed from there.
+/// A run with a server on another host with four CPUs, observed from there.
 fn elsewhere() -> RunRecord {
     let mut run = samples::good();
     samples::drop_series(&mut run, "server.");
@@ -55,7 +55,7 @@ fn cpus_that_are_used_up_are_the_limit() {
         server_host_limit(&run, &host).as_deref(),
         Some("The CPUs of the server's host: 98 % busy, 40 % by the server itself.")
     );
-    // Of the own host that is told without an observer.
+    // This host is reported without an observer.
     samples::fact(&mut run, "server.host.boot_id", "here");
     assert_eq!(server_host_limit(&run, &host), None);
 }
@@ -76,7 +76,7 @@ fn neighbours_of_the_server_make_the_figure_doubtful() {
     let number = "server's host: other processes, share";
     let share = loud.numbers.iter().find(|one| one.name == number);
     assert_eq!(share.unwrap().value, Some(25.0));
-    // Seen from the same host it would be told twice.
+    // On the same host it would be reported twice.
     samples::fact(&mut run, "server.host.boot_id", "here");
     assert_eq!(found(&run, "other-processes").outcome, Outcome::Pass);
 }
@@ -153,7 +153,7 @@ fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
         "{}",
         server.source
     );
-    // One that never said anything is missed as well.
+    // An observer that never reported is also missed.
     samples::drop_series(&mut run, "server.host.");
     assert_eq!(found_of(&run).outcome, Outcome::Doubt);
 }

@@ -1,5 +1,4 @@
-//! The cause beside the symptom: what was recorded while a run was slower than it was otherwise, as
-//! far as that moved.
+//! Causes of symptoms: observations while a run was slower than usual.
 
 mod signs;
 #[cfg(test)]
@@ -14,30 +13,31 @@ use crate::text;
 use crate::view::View;
 use signs::{SIGNS, told};
 
-/// How much more CPU time of the client an event takes then.
+/// The least factor on the client's CPU time per event.
 const SLOWER: f64 = 1.15;
-/// Of the usual rate. Below it events did other work, or the client's time is that of waking up.
+/// Of the usual rate. Below it events did other work, or the client mostly woke up.
 const SLOW_RATE_MIN: f64 = 0.4;
-/// Percent of the host's CPU time. With more of it idle a lower rate makes the client wake up more
-/// often for each event.
+/// Percent of the host's CPU time. With more idle time a lower rate makes the client wake up more
+/// often per event.
 const SLOW_IDLE_MAX: f64 = 10.0;
 
-/// Percent of the reads that find a row in the one time and none in the other.
+/// The difference in the percentage of reads that find no row.
 const MISSES_MIN: f64 = 10.0;
 
-/// A disk that moves more than this, and than twice the usual, is named.
+/// A disk is named if it transfers more than this, and more than twice the usual.
 const MOVED_MIN: f64 = 10e6;
-/// Of what it was in the rest of the time.
+/// The factor over the rest of the time.
 const MOVED_FACTOR: f64 = 2.0;
-/// A request's time from which a disk is slow, in milliseconds, and times the usual.
+/// A disk is slow from this time per request on, in milliseconds, and from this factor over
+/// the usual.
 const AWAIT_MIN_MS: f64 = 5.0;
 const AWAIT_FACTOR: f64 = 3.0;
-/// Percent of the time from which a disk is busy.
+/// A disk is busy from this percentage of the time on.
 const BUSY_MIN: f64 = 90.0;
-/// Percent of the host's CPU time from which it is idle, and how much more that is than usual.
+/// The host is idle from this percentage of CPU time on, and above the usual by this much.
 const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
-/// This share of the run's sessions waits for one thing.
+/// The share of the run's sessions that wait for one thing.
 const SESSIONS_SHARE: f64 = 0.5;
 /// Something first seen this many seconds after the effect is no cause. Samples are taken once a
 /// second, and each covers the second before it.
@@ -46,40 +46,39 @@ const LATE_S: f64 = 2.0;
 const LATE_SHARE: f64 = 0.25;
 /// Ended connections are the cause if they are this share of the sessions.
 const LOST_SHARE: f64 = 0.5;
-/// Of so few samples one may lie behind the symptom.
+/// Among this many samples, one may be after the symptom.
 const SAMPLES_FEW: usize = 3;
-/// More than so many are not told.
+/// The largest number to report.
 const TOLD_MAX: usize = 5;
 
-/// The seconds in question, and what they are compared with.
+/// The slower seconds, and the seconds to compare them with.
 pub(super) struct Seconds<'a> {
     /// When it was slower.
     pub(super) slower: &'a [Span],
-    /// What is not usual either, those seconds included.
+    /// Other unusual times, including those seconds.
     pub(super) unusual: &'a [Span],
 }
 
-/// Something that differed in the slower seconds.
 pub(super) struct Moved {
     pub(super) cause: Cause,
     pub(super) words: String,
 }
 
-/// A sentence about what differed, and the causes that it names.
+/// A sentence about the differences, and the causes that it names.
 #[derive(Default)]
 pub(super) struct Explained {
     pub(super) causes: Vec<Cause>,
-    /// With a leading blank; empty if there is nothing to say.
+    /// With a leading space; empty if there is nothing to report.
     pub(super) sentence: String,
 }
 
-/// What differed in the slower seconds, the strongest first.
+/// The differences of the slower seconds, the strongest first.
 pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<Moved> {
     Seen { view, seconds }.moved()
 }
 
-/// The same in a sentence that begins with these words. It says so if nothing moved; it is empty if
-/// too little was recorded to judge.
+/// The same as a sentence that begins with these words. It says so if nothing differed, and is
+/// empty if too little was recorded.
 pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> Explained {
     let seconds = Seconds { slower, unusual };
     let found = of(view, &seconds);
@@ -96,7 +95,6 @@ pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Spa
     Explained { causes, sentence }
 }
 
-/// Their words in a list of at most this length.
 pub(super) fn few(found: &[Moved], most: usize) -> String {
     let words: Vec<String> = found.iter().map(|one| one.words.clone()).collect();
     text::few(&words, most)
@@ -114,22 +112,20 @@ pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
     }
 }
 
-/// The seconds whose rate is below a level.
 pub(super) fn below(view: &View, level: f64) -> Vec<Span> {
     let bins = view.bins.iter();
     bins.filter(|bin| bin.events_per_s() < level)
         .map(|bin| Span {
             from_s: bin.from_s(),
-            // A sample up to a second behind tells of it.
+            // A sample up to a second later covers it.
             to_s: bin.at_s - 0.5,
         })
         .collect()
 }
 
-/// What is said where nothing moved.
 pub(super) const NOTHING: &str = "nothing unusual was recorded";
 
-/// Whether the host and the database were looked at in these seconds.
+/// Whether the host and the database were observed in these seconds.
 pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
     let has = |scope: &str| {
         let mut all = view.run.series.iter();
@@ -138,7 +134,6 @@ pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
     has("db.") && has("host.")
 }
 
-/// What somebody did to the run in these seconds.
 pub(super) fn disturbances(view: &View, span: Span) -> Vec<Moved> {
     let events = view.events(EventKind::Disturbance);
     let then = events.iter().filter(|event| {
@@ -159,12 +154,12 @@ struct Seen<'a, 'b> {
 impl Seen<'_, '_> {
     fn moved(&self) -> Vec<Moved> {
         let up = self.view.run.series("db.up");
-        // In samples that stand for several seconds a silent one is a part.
+        // Samples of several seconds may be silent in part.
         let silent = up.is_some_and(|up| {
             let mut then = within(up, self.seconds.slower).into_iter();
             then.any(|up| up < 1.0)
         });
-        // What sessions waited for was seen before or after the silence.
+        // The sessions' waits were observed before or after the silence.
         let mut found: Vec<Moved> = match silent {
             true => vec![Moved {
                 cause: Cause::ServerSilent,
@@ -232,7 +227,7 @@ impl Seen<'_, '_> {
         })
     }
 
-    /// Which processes those were, over the whole run.
+    /// The names of those processes, over the whole run.
     fn by_name(&self) -> String {
         let names = crate::machine::others_by_name(self.view);
         names.map_or_else(String::new, |names| format!(" [{names}]"))
@@ -248,7 +243,7 @@ impl Seen<'_, '_> {
         Some((then, dyno_stats::median(&usual)?))
     }
 
-    /// What most sessions waited for in the server.
+    /// The state that most sessions waited in.
     fn sessions(&self) -> Option<Moved> {
         let sessions = f64::from(self.view.drive()?.sessions);
         let states = self.view.devices("db.sessions[", "]").into_iter();
@@ -256,12 +251,12 @@ impl Seen<'_, '_> {
             .filter(|(state, _)| !["no_state", "no_wait", "client", "other"].contains(state))
             .filter_map(|(state, series)| {
                 let then = within(series, self.seconds.slower);
-                // The most at once: of the samples of a short stall one lies behind it.
+                // The largest value: one of a short stall's samples may be after it.
                 let then = match then.len() <= SAMPLES_FEW {
                     true => then.into_iter().reduce(f64::max)?,
                     false => dyno_stats::median(&then)?,
                 };
-                // A state that was first seen in the stall has no other seconds.
+                // A state first seen in the stall has no other seconds.
                 let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
                 (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
             })
@@ -311,9 +306,8 @@ impl Seen<'_, '_> {
         })
     }
 
-    /// The client does the same for events whose answers are alike: where that takes more CPU time
-    /// though the CPUs are busy all the time, it is they that are slower. No hypervisor tells so by
-    /// itself.
+    /// Events with equal answers cost the client the same work: if they take more CPU time while
+    /// the CPUs are always busy, the CPUs are slower. Hypervisors do not report that.
     fn slow_cpus(&self) -> Option<Moved> {
         let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
         if idle.0.max(idle.1) > SLOW_IDLE_MAX {
@@ -357,7 +351,7 @@ impl Seen<'_, '_> {
         })
     }
 
-    /// What was counted in the slower seconds, or in the usual ones.
+    /// The counters of the slower seconds, or of the usual ones.
     fn counted(&self, slower: bool) -> Counters {
         let spans = match slower {
             true => self.seconds.slower,
@@ -371,7 +365,7 @@ impl Seen<'_, '_> {
         sums
     }
 
-    /// Whether an event's answers had another size: then it was other work.
+    /// Whether the answers had another size: then the events did other work.
     fn other_work(&self) -> bool {
         let bytes = |slower: bool| {
             let sums = self.counted(slower);
@@ -381,7 +375,7 @@ impl Seen<'_, '_> {
         (then - usual).abs() > usual * (SLOWER - 1.0)
     }
 
-    /// Reads that found nothing tell of rows that went or came.
+    /// A different share of empty reads means that rows were added or removed.
     fn misses(&self) -> Option<Moved> {
         let share = |slower: bool| {
             let sums = self.counted(slower);
@@ -443,13 +437,12 @@ impl Seen<'_, '_> {
     }
 }
 
-/// Whether a sample tells of these seconds: it says what was before it.
+/// Whether a sample covers these seconds: it describes the time before it.
 fn covered(spans: &[Span], at_s: f64) -> bool {
     let mut spans = spans.iter();
     spans.any(|span| at_s > span.from_s && at_s <= span.to_s + 1.0)
 }
 
-/// The values of these seconds.
 fn within(series: &Series, spans: &[Span]) -> Vec<f64> {
     let points = series.points.iter();
     points

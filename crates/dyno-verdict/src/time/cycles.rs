@@ -1,4 +1,4 @@
-//! Check 25: cycles of the server's own work, of which a run should hold many or none.
+//! Check 25: cycles of the server's own work; a run should contain many or none.
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ const MOVED: Threshold = Threshold {
 };
 const SURE: f64 = 0.01;
 
-/// A series that is above 0 while the server does such work, and the word for that.
+/// A series that is above 0 during such work, and the word for it.
 const WORK: [(&str, &str); 4] = [
     ("db.checkpointer.buffers_written", "checkpoint"),
     ("db.rocksdb.compact_write_bytes", "compaction"),
@@ -46,10 +46,10 @@ const WORK: [(&str, &str); 4] = [
     ),
 ];
 
-/// A sample belongs to the work from this share of the largest on.
+/// A sample belongs to the work from this share of the largest one on.
 const ACTIVE: f64 = 0.05;
 
-/// How often and how long one kind of work went on.
+/// One kind of work: how often and how long.
 struct Found {
     what: &'static str,
     /// Per second of the measurement.
@@ -61,7 +61,7 @@ impl Found {
         self.marks.iter().filter(|mark| **mark).count() as f64 / self.marks.len() as f64
     }
 
-    /// Parts in a row, those that were cut included.
+    /// The number of contiguous parts, including truncated ones.
     fn times(&self) -> usize {
         let begins = self.marks.windows(2).filter(|pair| !pair[0] && pair[1]);
         begins.count() + usize::from(self.marks.first() == Some(&true))
@@ -100,7 +100,7 @@ fn cycles(view: &View) -> Made {
     }
 }
 
-/// When one kind of work went on; `None` where it never did.
+/// When one kind of work was active; `None` if never.
 fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
     let points = view.points(name);
     let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
@@ -108,7 +108,7 @@ fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
         return None;
     }
     let active = |from_s: f64, to_s: f64| {
-        // A rate is that of the time before its instant.
+        // A rate covers the time before its timestamp.
         let within = points
             .iter()
             .filter(|(at, _)| *at > from_s && *at <= to_s + 0.5);
@@ -121,15 +121,15 @@ fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
     })
 }
 
-/// What one kind of work costs.
+/// The cost of one kind of work.
 struct Judged {
     what: &'static str,
     times: usize,
     share: f64,
-    /// How much lower the rate was meanwhile, in percent.
+    /// The reduction of the rate meanwhile, in percent.
     lower: f64,
     sure: bool,
-    /// By how many percent of the mean one time more or less moves it.
+    /// The effect of one cycle more or less, in percent of the mean.
     moves: f64,
 }
 
@@ -188,7 +188,6 @@ impl Judged {
     }
 }
 
-/// Why there is nothing to judge.
 fn nothing_cut(view: &View, all: &[Found]) -> String {
     let through: Vec<String> = all
         .iter()
@@ -213,8 +212,7 @@ fn nothing_cut(view: &View, all: &[Found]) -> String {
     )
 }
 
-/// InnoDB writes without a pause from where its log is nearly full on, which short runs may not
-/// reach.
+/// InnoDB writes continuously when its log is nearly full, which short runs may not reach.
 fn age(view: &View) -> String {
     let ends = view.ends("db.status.innodb_checkpoint_age");
     let most = view.largest("db.status.innodb_checkpoint_max_age");

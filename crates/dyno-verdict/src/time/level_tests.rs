@@ -28,7 +28,7 @@ fn a_growing_table_drifts_from_its_beginning_on() {
 
 #[test]
 fn a_collapse_is_a_doubt_and_at_most_100_percent() {
-    // To the end, at a level at which nothing is a stall, and there and back.
+    // To the end, at a level without stalls, and there and back.
     for level in [1000.0, 10.0] {
         for (from, to) in [(7, 12), (4, 9)] {
             let mut rates = noisy(12, level, 0.08, 3);
@@ -88,7 +88,7 @@ fn few_long_intervals_show_a_fall() {
     }
 }
 
-/// A good run of twelve seconds: how uneven it may be.
+/// A valid run of twelve seconds: the allowed variation.
 #[test]
 fn quiet_short_runs_are_long_enough() {
     let outcomes = (0..20).map(|seed| {

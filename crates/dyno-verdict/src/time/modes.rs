@@ -1,8 +1,8 @@
-//! Check 26: latencies of two kinds, where half of a distribution is another one.
+//! Check 26: bimodal latencies.
 //!
-//! A workload of several operations has several modes, and so does one that reads from a cache and
-//! from a disk. What remains is a fault of something between: one endpoint of two, one replica, a
-//! lock, a plan, acknowledgements that are delayed.
+//! Several modes are normal for a workload of several operations, or one that reads from a cache
+//! and from a disk. All other cases are faults of something in between: one endpoint of two, one
+//! replica, a lock, a plan, delayed acknowledgements.
 
 #[cfg(test)]
 mod tests;
@@ -60,22 +60,21 @@ const HOW: Modes = Modes {
     count_min: 5,
 };
 
-/// `TCP_DELACK_MIN` of Linux, by which an acknowledgement waits for data to go with it.
+/// `TCP_DELACK_MIN` of Linux: how long an acknowledgement waits for data to accompany it.
 const DELAYED_MS: f64 = 40.0;
-/// The timer's own length and the way to wake up.
+/// Tolerance for the length of a timer tick and the wake-up.
 const DELAYED_ROOM_MS: f64 = 5.0;
-/// Statements of an event that may pause each.
+/// The largest number of an event's statements that may each pause.
 const PAUSES_MAX: f64 = 4.0;
-/// This part of the slow events has a delayed acknowledgement, as the kernel counts them.
+/// The least share of slow events with a delayed acknowledgement, by the kernel's count.
 const DELAYED_PART: f64 = 0.5;
-/// As many events as are slow write or read from disk, but for this part.
+/// The largest relative difference between the share of slow events and of writing or reading ones.
 const ALIKE: f64 = 0.25;
 
-/// A distribution in two.
 struct Split {
     fast_ms: f64,
     slow_ms: f64,
-    /// Where the slow part begins.
+    /// The start of the slow part.
     from_ms: f64,
     /// Of all events.
     share: f64,
@@ -92,7 +91,7 @@ fn make(view: &View) -> Made {
         .filter(|operation| operation.name != "event")
         .filter(many)
         .collect();
-    // Several kinds of work differ by themselves: each is looked at alone.
+    // Different operations differ by nature: each is checked separately.
     let looked: Vec<&Operation> = match named.len() {
         0 | 1 => all.iter().filter(many).take(1).collect(),
         _ => named,
@@ -110,7 +109,7 @@ fn make(view: &View) -> Made {
     if let Some((operation, split)) = splits.first() {
         return two_modes(view, operation, split, splits.len());
     }
-    // All events alike may pause, too.
+    // All events may pause alike.
     let slow = looked.iter().find_map(|operation| {
         let at_ms = mode_ms(operation.total.as_ref()?)?;
         delayed(view, at_ms, view.events_per_s()?).map(|pause| (operation, at_ms, pause))
@@ -208,7 +207,7 @@ fn throttled(view: &View, split: &Split) -> bool {
     percents.fold(0.0, f64::max) / 100.0 >= split.share * PART
 }
 
-/// The events, or those of one name.
+/// The events, or those with one name.
 fn of(operation: &Operation) -> String {
     match operation.name.as_str() {
         "event" => "The events".to_owned(),
@@ -230,7 +229,6 @@ fn buckets(total: &Span) -> Vec<(f64, u64)> {
     regrid(&all)
 }
 
-/// The highest mode.
 fn mode_ms(total: &Span) -> Option<f64> {
     let found = modes(&buckets(total), &HOW);
     let most = found.iter().max_by_key(|mode| mode.count)?;
@@ -249,7 +247,7 @@ fn split(total: &Span) -> Option<Split> {
             most.map(|mode| mode.at)
         };
         let (fast_ms, slow_ms) = (highest(fast)?, highest(slow)?);
-        // Either part may have several modes; the gap is between those beside it.
+        // Either part may have several modes; the gap is between the adjacent ones.
         let (below_ms, above) = (fast.last()?.at, slow.first()?);
         let count: u64 = slow.iter().map(|mode| mode.count).sum();
         let share = count as f64 / all as f64;
@@ -268,7 +266,7 @@ fn split(total: &Span) -> Option<Split> {
     widest.map(|(_, split)| split)
 }
 
-/// Whether a pause of this length, so many times a second, is that of acknowledgements: in words.
+/// Whether pauses of this length, this many per second, are delayed acknowledgements, as text.
 fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
     let nodelay = view.run.fact("client.tcp_nodelay")?;
     let times = (pause_ms / DELAYED_MS).round();
@@ -292,13 +290,13 @@ fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
     })
 }
 
-/// Whether sessions waited for locks for as long as the slow events took longer, in sessions at a
-/// time; in words.
+/// Whether sessions waited for locks during the extra time of the slow events, in concurrent
+/// sessions; as text.
 fn locks(view: &View, longer: f64) -> Option<String> {
-    /// The share of that time that must be lock waits: a look at the sessions once a second misses
+    /// The share of that time that must be lock waits: looking at the sessions once a second misses
     /// a part.
     const PART: f64 = 0.5;
-    // The time that statements waited for row locks, per second; or looks at the sessions.
+    // The time that statements waited for row locks, per second; otherwise looks at the sessions.
     let waiting = [
         "db.status.innodb_row_lock_time",
         "db.sessions[lock]",
@@ -314,7 +312,7 @@ fn locks(view: &View, longer: f64) -> Option<String> {
     })
 }
 
-/// What as many events do as are slow, in words.
+/// Work done by as many events as are slow, as text.
 fn explained(view: &View, split: &Split) -> Option<String> {
     if let Some(why) = in_time(view, split) {
         return Some(why);
@@ -341,7 +339,7 @@ fn explained(view: &View, split: &Split) -> Option<String> {
     })
 }
 
-/// Whether the slow events are those of one part of the run, which is told where that is judged.
+/// Whether the slow events are those of one part of the run, which another check reports.
 fn in_time(view: &View, split: &Split) -> Option<String> {
     let rates = view.rates();
     let (index, by) = steady_state::step(&rates)?;
@@ -356,8 +354,8 @@ fn in_time(view: &View, split: &Split) -> Option<String> {
     })
 }
 
-/// Whether the slow events belong to a part of the sessions, in words, and whether an endpoint has
-/// as many sessions.
+/// Whether the slow events belong to some of the sessions, as text, and whether an endpoint has as
+/// many sessions.
 fn sessions(view: &View, split: &Split) -> Option<(String, bool)> {
     let mean_ms = |busy_s: f64, events: u64| busy_s * 1e3 / events as f64;
     let all: Vec<_> = view

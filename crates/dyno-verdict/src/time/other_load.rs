@@ -1,4 +1,4 @@
-//! Check 28: what else worked on the host for a part of the measurement.
+//! Check 28: other load on the host during a part of the measurement.
 
 use dyno_core::finding::Outcome;
 
@@ -35,14 +35,14 @@ const ALL: Threshold = Threshold {
     why: "load that comes and goes within seconds is permanent",
 };
 
-/// What other processes took, sample by sample.
+/// The CPU use of other processes by sample.
 struct Load {
     /// In percent of the host.
     largest: f64,
     samples: usize,
-    /// Samples with much.
+    /// Samples above the threshold.
     loaded: usize,
-    /// How many of them in a row, and since when.
+    /// The most consecutive ones, and their start.
     longest: (usize, f64),
 }
 
@@ -84,7 +84,7 @@ impl Load {
     }
 }
 
-/// Whether this check tells of other processes, and they were not there all the time.
+/// Whether this check reports other processes, which were not active all the time.
 pub(crate) fn for_a_part(view: &View) -> bool {
     Load::of(view).is_some_and(|load| load.is_much() && !load.is_always())
 }

@@ -1,4 +1,4 @@
-//! Check 26: seconds in which next to nothing ended, and what the server did then.
+//! Check 26: seconds in which almost nothing ended, and the server's state in them.
 
 use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SHORT_MIN_S, SHORT_SHARE, SILENCE_EVENTS_MIN, SILENCE_MIN_S,
@@ -39,7 +39,7 @@ pub(super) const STALLS: Check = Check {
     make: stalls,
 };
 
-/// More of what was unusual in a stall is not told.
+/// The largest number of causes to report per stall.
 const CAUSES_MAX: usize = 5;
 
 const SHARE: Threshold = Threshold {
@@ -204,7 +204,7 @@ fn none_found(view: &View, found: &Stalls) -> Made {
     .with("level", found.level_per_s, "per second")
 }
 
-/// What else was unusual during a stall.
+/// Other unusual values during a stall.
 fn moved(view: &View, found: &Stalls, span: Span) -> Vec<Moved> {
     let seconds = Seconds {
         slower: &[span],
@@ -215,7 +215,7 @@ fn moved(view: &View, found: &Stalls, span: Span) -> Vec<Moved> {
     moved
 }
 
-/// When it was, how long it lasted and what else was unusual.
+/// Its time, length and causes.
 fn one(span: Span, moved: &[Moved]) -> String {
     let meanwhile = match moved.is_empty() {
         true => String::new(),

@@ -141,7 +141,7 @@ fn warm_up(view: &View) -> Made {
     if let Some(made) = still_starting(view) {
         return made;
     }
-    // A stall is no beginning, wherever it lies: it has a finding of its own.
+    // A stall is not a beginning: it has a separate finding.
     let still = |found: &Stalls| found.set_aside.contains(&true);
     let stalls = view.stalls().ok().filter(still);
     let all = view.rates();
@@ -155,7 +155,7 @@ fn warm_up(view: &View) -> Made {
     if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
         return beginning(view, &step.as_beginning(&rates));
     }
-    // What comes behind a step is another level, and no fault of the beginning.
+    // Values after a step are another level, not a fault of the beginning.
     let step = step.filter(|step| !step.is_early(rates.len()));
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
@@ -195,7 +195,7 @@ fn warm_up(view: &View) -> Made {
     made
 }
 
-/// How the rate began, and whether that differs.
+/// The rate at the beginning, and whether it differs.
 fn beginning(view: &View, found: &Beginning) -> Made {
     let difference = (found.first / found.rest - 1.0) * 100.0;
     let off = difference.abs() >= EARLY.value && found.p <= 1.0 - SURE.value / 100.0;
@@ -243,17 +243,17 @@ fn beginning(view: &View, found: &Beginning) -> Made {
     .with("p", found.p, "probability")
 }
 
-/// Sessions that start within the measurement make a ramp of their own.
+/// Sessions that start within the measurement cause a ramp.
 fn still_starting(view: &View) -> Option<Made> {
     let most = view.bins.iter().filter_map(|bin| bin.sessions).max()?;
     let fifth = (view.bins.len() / 5).max(1);
-    // A worker that has no CPU may miss a later interval: that is no start.
+    // A worker without a CPU may miss a later interval: that is not a start.
     let missing = view.bins[..fifth]
         .iter()
         .take_while(|bin| bin.sessions.is_some_and(|sessions| sessions < most))
         .count();
     let first = view.bins.first()?.sessions?;
-    // The sessions of an imported log are not counted second by second.
+    // An imported log does not count its sessions every second.
     (missing > 0 && !view.imported()).then(|| {
         Made::doubt(
             format!(
@@ -341,13 +341,13 @@ fn steady_state(view: &View) -> Made {
     }
 }
 
-/// Whether the level of the rate moves, and one of these two checks or `stalls` tells it.
+/// Whether the level of the rate moves, as these two checks or `stalls` report.
 pub(super) fn is_told(view: &View) -> bool {
     let told = [warm_up(view), steady_state(view)];
     still(view).is_some() || told.iter().any(|made| made.outcome == Outcome::Doubt)
 }
 
-/// How long the run would have to be, in seconds, for its steadiness to be told; none if it could.
+/// The length of the run, in seconds, that could decide its steadiness; `None` if it is decided.
 pub(super) fn undecided(view: &View) -> Option<f64> {
     let rates = view.rates();
     let made = steady_state(view);
@@ -359,7 +359,6 @@ pub(super) fn undecided(view: &View) -> Option<f64> {
     Some(rate.needs_s(view))
 }
 
-/// Whether there are as many values as a trend needs.
 fn are_enough(view: &View, rates: &[f64]) -> bool {
     let least = match view.usual_s() >= LONG_S {
         true => LONG_BINS.value,
@@ -379,7 +378,7 @@ fn lose_much(dips: &Dips) -> bool {
     dips.lost * 100.0 >= DIPPED.value
 }
 
-/// Dips of the rate that recur. Stalls have a finding and a period of their own.
+/// Recurring dips of the rate. Stalls have a separate finding and period.
 fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
     let recur = view.stalls().is_ok_and(|found| found.period_s.is_some());
     match recur {
@@ -388,7 +387,7 @@ fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
     }
 }
 
-/// The largest change of level, unless it is a beginning that `warm-up` tells. Stalls are none.
+/// The largest change of level, unless `warm-up` reports it as a beginning. Excludes stalls.
 fn change(view: &View, rates: &[f64]) -> Option<Change> {
     let change = Change::of(&without_stalls(view, rates))?;
     let told = || warm_up(view).outcome == Outcome::Doubt;
@@ -419,13 +418,13 @@ fn told(view: &View, dips: &Dips) -> String {
     )
 }
 
-/// Where a rate steps so far that it matters, and by how many percent.
+/// A significant step of a rate: its index and its size in percent.
 pub(super) fn step(rates: &[f64]) -> Option<(usize, f64)> {
     let step = Change::step(rates).filter(Change::matters)?;
     Some((step.index, step.by))
 }
 
-/// How the latency of an open loop goes.
+/// The trend of the latency of an open loop.
 fn latency(view: &View) -> Option<Trend> {
     let bins = view.bins.iter().filter(|_| view.open_loop());
     let times: Vec<f64> = bins.filter_map(|bin| bin.latency_ms).collect();
@@ -433,8 +432,7 @@ fn latency(view: &View) -> Option<Trend> {
     enough.then(|| Trend::of(&times)).flatten()
 }
 
-/// How long the rate stood still, in words, if that is too much of the time for what is left to
-/// tell whether it is steady.
+/// The stalled time as text, if too little other time is left to judge steadiness.
 fn still(view: &View) -> Option<String> {
     let found = view.stalls().ok()?;
     (found.share() * 100.0 >= STILL.value).then(|| {
@@ -453,7 +451,6 @@ fn drifts(view: &View, rate: &Trend) -> bool {
     rate.drifts(SMALL_DRIFT.value, DRIFT.value) && (warm_up(view).outcome != Outcome::Doubt || on())
 }
 
-/// The evidence against a steady state.
 fn unsteady(
     view: &View,
     rate: &Trend,
@@ -470,7 +467,7 @@ fn unsteady(
         faults.push(format!("its level swings slowly by {} %", text::plain(by)));
     }
     let drifts = latency.filter(|trend| trend.drifts(LATENCY_DRIFT.value, LATENCY_DRIFT.value));
-    // Of a queue that grows nothing else is to be expected.
+    // A growing queue explains the drift.
     if let Some(trend) = drifts.filter(|_| !open_loop::overloaded(view)) {
         faults.push(format!(
             "the latency drifts by {} %",

@@ -1,4 +1,4 @@
-//! Each check of time: a run that passes, one that does not, one that cannot tell.
+//! Each check of time: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
@@ -29,7 +29,7 @@ fn a_warm_up_that_is_too_short_shows() {
         rates[2] *= 0.8;
         check(&rated(&rates), "warm-up", Doubt);
     }
-    // An hour hides no cold start, nor do stalls.
+    // Neither an hour nor stalls hide a cold start.
     let mut rates = noisy(3600, 3500.0, 0.1, 5);
     check(&rated(&rates), "warm-up", Pass);
     rates[..3].fill(525.0);
@@ -49,9 +49,9 @@ fn a_warm_up_that_is_too_short_shows() {
 fn sessions_that_still_start_are_a_ramp() {
     let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = Some(9));
     assert!(ramp.evidence.contains("9 ran"), "{}", ramp.evidence);
-    // One that a busy host kept from telling for a second is not.
+    // A session that a busy host kept from reporting for a second is not starting.
     expect("warm-up", Pass, |run| run.intervals[1].sessions = Some(3));
-    // Sessions that end early at the end are not.
+    // Nor are sessions that end early.
     expect("warm-up", Pass, |run| run.intervals[29].sessions = Some(3));
 }
 
@@ -68,7 +68,7 @@ fn an_endless_ramp_is_not_steady() {
         "{}",
         drifting.evidence
     );
-    // A curve lies far from the straight line through it, and drifts all the same.
+    // A curve is far from the straight line through it, but still drifts.
     let curve: Vec<f64> = (0..15)
         .map(|s| 3000.0 / (2.0 + f64::from(s)) * noise[s as usize])
         .collect();
@@ -88,7 +88,7 @@ fn what_could_drift_unseen_is_not_steady() {
     // Long enough, noise is a level.
     check(&rated(&noisy(1200, 1000.0, 0.3, 3)), "steady-state", Pass);
     check(&rated(&noisy(120, 1000.0, 0.05, 3)), "steady-state", Pass);
-    // Half of what is allowed is too much where it is sure.
+    // Half of the allowed drift is too much if it is certain.
     let noise = noisy(120, 1.0, 0.03, 8);
     let ramp = |by: f64| -> Vec<f64> {
         let at = |s: usize| 1000.0 * (1.0 + by * (s as f64 / 119.0 - 0.5));
@@ -128,14 +128,14 @@ fn a_change_of_level_is_found() {
         stepped.evidence
     );
     assert!(stepped.evidence.contains("at 30 s"), "{}", stepped.evidence);
-    // It is no drift, and the warm-up is not to blame.
+    // It is not a drift, and the warm-up is not the cause.
     assert!(
         !stepped.evidence.contains("rate drifts;"),
         "{}",
         stepped.evidence
     );
     check(&rated(&rates), "warm-up", Pass);
-    // There and back is no single step.
+    // There and back is not a single step.
     for rate in &mut rates[45..] {
         *rate /= 0.6;
     }
@@ -175,7 +175,7 @@ fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
             stepped.evidence
         );
     }
-    // A beginning is the warm-up's.
+    // `warm-up` reports a beginning.
     let mut rates = noisy(30, 1000.0, 0.05, 4);
     for rate in &mut rates[..6] {
         *rate *= 0.3;
@@ -215,7 +215,7 @@ fn dips_that_recur_are_named() {
         "{}",
         dips.evidence
     );
-    // One at the beginning is no beginning of its own.
+    // A dip at the beginning is not a beginning.
     let mut rates = noisy(80, 1000.0, 0.01, 7);
     for second in (0..80).filter(|second| second % 8 < 2) {
         rates[second] *= 0.5;
@@ -224,7 +224,7 @@ fn dips_that_recur_are_named() {
     check(&run, "steady-state", Doubt);
     let beginning = check(&run, "warm-up", NotChecked);
     assert!(beginning.evidence.contains("dips again and again"));
-    // Of a checkpoint a minute it is told, no more.
+    // A checkpoint per minute is reported, without a doubt.
     let mut rates = noisy(600, 1000.0, 0.02, 5);
     for second in (30..600).step_by(60) {
         rates[second] *= 0.5;
@@ -265,7 +265,7 @@ fn stalls_are_listed_with_what_the_server_did() {
     }
     let advice = "The server answered nobody";
     assert!(stall.advice.starts_with(advice), "{}", stall.advice);
-    // The same silence is no doubt of its own.
+    // The same silence is not a separate doubt.
     let silent = check(&run, "restarts", NotChecked);
     let why = "The server stood still: see `stalls`. The server was not restarted";
     assert!(silent.evidence.starts_with(why), "{}", silent.evidence);
@@ -314,7 +314,7 @@ fn a_run_that_stands_still_for_most_of_its_time_is_blamed_for_that_alone() {
         check(&run, "warm-up", NotChecked);
         check(&run, "length", NotChecked);
     }
-    // A minute with half of it locked leaves enough to tell a beginning from.
+    // With 35 of 60 seconds locked the rest is enough to judge the beginning.
     let mut rates = noisy(60, 3000.0, 0.05, 2);
     rates[20..55].fill(0.0);
     check(&rated(&rates), "warm-up", Pass);
@@ -349,14 +349,14 @@ fn silences_are_stalls_whatever_seconds_they_lie_in() {
     let regular: Vec<(f64, f64)> = (0..6).map(|n| (1.0 + 3.0 * f64::from(n), 0.25)).collect();
     let stall = check(&of(&regular), "stalls", Doubt);
     assert!(stall.evidence.contains("every 3 s"), "{}", stall.evidence);
-    // A flush now and then.
+    // An occasional flush.
     let some = check(&of(&[(2.3, 0.3), (11.0, 0.25)]), "stalls", Pass);
     assert!(
         some.evidence.contains("0.3 s from 2.3 s"),
         "{}",
         some.evidence
     );
-    // A whole second of which the exact time is known is told by that.
+    // A whole second with a known exact time is reported with that.
     let mut rates = level.clone();
     rates[5] = 0.0;
     let longer = with_spans(&rates, EventKind::Stall, &[(4.6, 1.9)]);
@@ -393,7 +393,7 @@ fn recurring_stalls_have_a_period() {
     for second in (40..2400).step_by(400) {
         rates[second] = 0.0;
     }
-    // Six single seconds are 0.25 % of the time: only their period speaks against the run.
+    // Six single seconds are 0.25 % of the time: only their period is a doubt.
     let stall = check(&rated(&rates), "stalls", Doubt);
     assert!(stall.evidence.contains("every 400 s"), "{}", stall.evidence);
     let mut once = noisy(2400, 1000.0, 0.05, 3);
@@ -411,7 +411,7 @@ fn quiet_seconds_of_rare_events_are_no_stalls() {
 #[test]
 fn a_run_is_long_enough_for_its_mean() {
     expect("length", Pass, |_| {});
-    // A level that moves has its own finding: one cause is told once.
+    // A moving level has a separate finding: each cause is reported once.
     let stepped: Vec<f64> = (0..24)
         .map(|s| if s < 9 { 1700.0 } else { 300.0 })
         .collect();
@@ -428,12 +428,12 @@ fn a_run_is_long_enough_for_its_mean() {
     );
     let short = check(&rated(&[1000.0; 5]), "length", Doubt);
     assert!(short.evidence.starts_with("In 5 s"), "{}", short.evidence);
-    // Whatever could be wrong with it would not have been found.
+    // Faults in it could not have been found.
     let uneven = noisy(20, 1000.0, 0.17, 4);
     check(&rated(&uneven), "steady-state", NotChecked);
     let uneven = check(&rated(&uneven), "length", Doubt);
     assert!(uneven.advice.contains("about"), "{}", uneven.evidence);
-    // What an estimate says of so few values would contradict the interval, which allows for more.
+    // An estimate from so few values would contradict the interval, which allows for more.
     let few = check(&rated(&noisy(59, 1000.0, 0.01, 3)), "length", Pass);
     assert!(!few.evidence.contains("independent"), "{}", few.evidence);
     let many = check(&rated(&noisy(90, 1000.0, 0.05, 3)), "length", Pass);
@@ -453,7 +453,7 @@ fn other_load_for_a_while_is_noticed() {
         "{}",
         seen.evidence
     );
-    // A part of the time, and most of the host: told with its time and its name, once.
+    // For a part of the time, and most of the host: reported once, with its time and its name.
     let mut half = vec![0.05; 30];
     half[15..].fill(1.6);
     let crowded = |run: &mut RunRecord| series(run, "host.others.cpu", &half);

@@ -1,4 +1,4 @@
-//! What values a claim allows, and whether it has sense.
+//! The values that a claim allows, and whether the claim is valid.
 
 use dyno_core::factors;
 use dyno_stats::Bounds;
@@ -6,7 +6,7 @@ use dyno_stats::Bounds;
 use super::{Judgement, not_judged, plain};
 use crate::file::{Check, Scalar};
 
-/// A bound of a claim: a number, a share such as `60 %`, or a time, which is in milliseconds then.
+/// A bound of a claim: a number, a share such as `60 %`, or a time, converted to milliseconds.
 pub(super) fn bound(value: &Scalar) -> Option<f64> {
     let text = value.to_string();
     let text = text.trim();
@@ -24,7 +24,7 @@ pub(super) fn bound(value: &Scalar) -> Option<f64> {
     }
 }
 
-/// What is wrong with a claim's check, whatever was measured.
+/// Why a claim's check is invalid regardless of any measurement.
 pub(crate) fn senseless(check: &Check) -> Option<String> {
     let subjects = [
         ("ratio", check.ratio.is_some()),
@@ -80,7 +80,6 @@ pub(crate) fn senseless(check: &Check) -> Option<String> {
     None
 }
 
-/// What values a claim allows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
     pub(super) low: f64,

@@ -19,7 +19,7 @@ fn claim(check: &str) -> Experiment {
 }
 
 fn rate(levels: &BTreeMap<String, String>, noise: f64) -> f64 {
-    // Engine b loses from 8 sessions on, more and more.
+    // Engine b loses more and more from 8 sessions on.
     let sessions: f64 = levels["sessions"].parse().unwrap();
     let factor = match (levels["engine"].as_str(), sessions as u32) {
         ("b", 8) => 0.9,
@@ -98,7 +98,7 @@ fn one_block_is_judged_from_within_its_trials_and_says_so() {
         answer.evidence.contains("within single trials"),
         "{answer:?}"
     );
-    // A figure without an error of its own is not judged from one block.
+    // A figure without a standard error is not judged from one block.
     let experiment = claim(check);
     let mut all = trials(&experiment, 1, rate);
     for trial in &mut all {
@@ -155,7 +155,7 @@ fn bounds_are_numbers_shares_and_times() {
         (Some(100.0), Some(2000.0), Some(1073741824.0))
     );
     assert_eq!((of("x"), of("% 6"), of("inf")), (None, None, None));
-    // A share of the value that is claimed, or the value itself.
+    // A share of the claimed value, or an absolute number.
     for (within, expected) in [("'50 %'", (100.0, 300.0)), ("50", (150.0, 250.0))] {
         let experiment = claim(&format!("figure = 'rate', is = 200, within = {within}"));
         let allowed = Allowed::of(&experiment.claims[0].check).unwrap();

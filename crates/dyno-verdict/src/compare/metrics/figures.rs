@@ -1,4 +1,4 @@
-//! The figures that the workload itself makes of its runs.
+//! Figures that the workload computes.
 
 use dyno_core::reported::Figure;
 
@@ -7,7 +7,7 @@ use crate::compare::MetricKind;
 use crate::compare::estimate::{Estimate, Within};
 use crate::view::View;
 
-/// A row for each figure with a good direction that all runs of both sides have.
+/// A row for each figure with a better direction that all runs of both sides have.
 pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     let first = base.first().map_or(&[][..], figures);
     let row = |figure: &Figure| {
@@ -29,7 +29,7 @@ fn figures<'a>(view: &View<'a>) -> &'a [Figure] {
     summary.map_or(&[], |summary| &summary.figures)
 }
 
-/// The mean of the runs, each as long as it was.
+/// The mean of the runs, weighted by their length.
 fn estimate(views: &[View], wanted: &Figure) -> Option<Estimate> {
     let of = |view: &View| {
         let own = figures(view).iter();

@@ -1,5 +1,5 @@
-//! What an event cost the host, of runs of other tools: nobody knows what their server took of it,
-//! and the logs of vmstat and iostat beside them are of the whole host.
+//! The host's cost per event in runs of other tools: the server's share is unknown, and the logs of
+//! vmstat and iostat cover the whole host.
 
 use super::{Row, cost_series};
 use crate::compare::estimate::Estimate;
@@ -9,8 +9,8 @@ use crate::view::View;
 const KIB: f64 = 1024.0;
 const DISK: &str = "host.disk[";
 
-/// A row's name, the series' name (or its end, of the disks'), what one of it is worth in the unit
-/// of the row, and that unit.
+/// A row's name, the series (or the suffix of the disks' series), the value of a unit of it in the
+/// row's unit, and that unit.
 const ROWS: [(&str, &str, f64, &str); 6] = [
     (
         "written to disks",
@@ -45,7 +45,7 @@ const ROWS: [(&str, &str, f64, &str); 6] = [
     ),
 ];
 
-/// A row for each that was observed in all runs of both sides; none where a side is not imported.
+/// A row for each series observed in all runs of both sides; empty unless both sides are imported.
 pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     if !base.iter().chain(new).all(View::imported) {
         return Vec::new();

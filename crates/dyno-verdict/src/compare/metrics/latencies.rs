@@ -1,4 +1,4 @@
-//! Latencies of both sides: percentiles from merged distributions, never from percentiles.
+//! Latencies of both sides: percentiles from merged distributions, never averaged.
 
 use dyno_core::record::{Operation, Span};
 use dyno_core::summary::LatencySummary;
@@ -9,9 +9,8 @@ use crate::compare::estimate::{Estimate, Within};
 use crate::compare::{Better, MetricKind};
 use crate::view::View;
 
-/// Percentiles that are compared.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
-/// A percentile needs so many latencies on either side of it, as in each run's own summary.
+/// A percentile needs this many latencies on either side of it, as in each run's own summary.
 const BEYOND: f64 = 5.0;
 
 pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
@@ -68,7 +67,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     rows
 }
 
-/// For open loops: events late by the same limit, and the backlog at the end.
+/// For open loops: late events by the same limit, and the backlog at the end.
 pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
     if !base.iter().chain(new).all(View::open_loop) {
         return Vec::new();
@@ -100,7 +99,7 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
     rows
 }
 
-/// The share of the due events that took longer than the limit or were skipped.
+/// The share of due events that took longer than the limit or were skipped.
 fn late_percent(view: &View) -> Option<f64> {
     let summary = view.summary()?;
     let limit = summary.latency_limit?;
@@ -108,7 +107,7 @@ fn late_percent(view: &View) -> Option<f64> {
     (due > 0).then(|| (limit.above + limit.skipped) as f64 / due as f64 * 100.0)
 }
 
-/// The mean of a figure that each run has once; `None` if a run lacks it.
+/// The mean of a figure with one value per run; `None` if a run lacks it.
 fn mean_of_runs(views: &[View], of: &dyn Fn(&View) -> Option<f64>) -> Option<Estimate> {
     let runs: Vec<f64> = views.iter().map(of).collect::<Option<_>>()?;
     Some(Estimate {
@@ -130,7 +129,7 @@ fn row(name: String, base: Option<Estimate>, new: Option<Estimate>, remark: Stri
     }
 }
 
-/// The distribution of a run's events as a whole, and its spans within the measurement.
+/// The distribution of a run's events, and its spans within the measurement.
 fn distribution<'a>(view: &View<'a>) -> Option<(Histogram<u64>, Vec<&'a Histogram<u64>>)> {
     let events = event(view)?;
     let open = view.open_loop();
@@ -193,8 +192,8 @@ fn percentile(views: &[View], percent: f64) -> Option<Estimate> {
     })
 }
 
-/// The share of each span's latencies at or below a value, as a series whose mean is the share of
-/// all: p + (below − p·count) / mean count. A slow second with few events weighs as little in it
+/// The share of each span's latencies at or below a value, as a series with the overall share as
+/// its mean: p + (below − p·count) / mean count. A slow second with few events has as little weight
 /// as in the distribution.
 fn shares<'a>(
     spans: impl Iterator<Item = &'a Histogram<u64>>,
@@ -214,7 +213,7 @@ fn shares<'a>(
     })
 }
 
-/// The mean latency: sum over count, of all runs together.
+/// The mean latency of all runs: sum over count.
 fn mean(views: &[View]) -> Option<Estimate> {
     let summaries: Vec<&LatencySummary> = views
         .iter()
@@ -257,7 +256,7 @@ fn span_mean(span: &Histogram<u64>) -> (f64, f64) {
     (mean * count, count)
 }
 
-/// What a single run's report printed.
+/// The percentile printed in a single run's report.
 fn printed(views: &[View], percent: f64) -> Option<Estimate> {
     let [view] = views else { return None };
     let percentiles = &view.latency()?.percentiles;

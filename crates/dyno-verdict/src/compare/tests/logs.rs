@@ -102,7 +102,7 @@ fn counters_that_one_log_does_not_hold_are_not_compared() {
     for (base, new) in [(&whole, &without), (&without, &whole)] {
         assert!(named(base, new).iter().all(Option::is_none));
     }
-    // Totals are known where the seconds are not.
+    // Totals are known, the seconds are not.
     let mut totals = run("totals", 4, &["intervals.queries"]);
     totals.intervals.iter_mut().for_each(|interval| {
         (interval.counters.reads, interval.counters.writes) = (0, 0);

@@ -1,4 +1,4 @@
-//! Open loops, whose rate was requested.
+//! Open loops with a requested rate.
 
 use dyno_core::summary::LatencyLimit;
 

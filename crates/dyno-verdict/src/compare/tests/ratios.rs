@@ -3,7 +3,7 @@
 use super::{metric, run, sides};
 use crate::tests::summary;
 
-/// A few errors in few seconds: linear intervals reached below 0, and contradicted their p-values.
+/// A few errors in a few seconds: linear intervals went below 0, and contradicted their p-values.
 #[test]
 fn ratios_are_positive_and_agree_with_their_p_values() {
     let with_errors = |seed: u64, from: usize, errors: u64| {
@@ -24,7 +24,7 @@ fn ratios_are_positive_and_agree_with_their_p_values() {
             let Some(low) = metric.low else { continue };
             assert!(low >= 0.0, "{}: {low}", metric.name);
             let high = metric.high.unwrap_or(f64::INFINITY);
-            // Without any variance there is no chance to speak of.
+            // Without variation there is no p-value.
             let Some(p) = metric.p else { continue };
             let holds_one = low <= 1.0 && high >= 1.0;
             assert_eq!(
@@ -87,7 +87,7 @@ fn the_median_has_an_interval_within_one_run() {
     assert!(low < 0.8 && 0.8 < high && high < 1.0, "{median:?}");
 }
 
-/// Who limits `p99`, or asks for it in a table, means what an open loop calls the response time.
+/// A limit on `p99`, or a column with it, means the response time of an open loop.
 #[test]
 fn metrics_go_by_the_names_that_limits_have() {
     let comparison = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);

@@ -1,4 +1,4 @@
-//! Tables that differ between two sides.
+//! Differences between the tables of two sides.
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
@@ -12,7 +12,6 @@ const INNODB: &str = "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL AUTO_INC
                       int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n) \
                       ENGINE=InnoDB DEFAULT CHARSET=latin1";
 
-/// A run on so many tables of this definition.
 fn on(tables: u32, definition: &str, seed: u64) -> RunRecord {
     let mut run = run(1000.0, seed);
     let label = match tables {
@@ -95,14 +94,14 @@ fn more_tables_of_the_same_are_no_other_tables() {
     fact(&mut extended, "db.table[notes].sha256", "ff");
     let other = sides(&[on(4, INNODB, 1)], &[extended.clone()]);
     assert_eq!(told(&other), ["table notes: (not there) → there"]);
-    // Nor is anything known of what was not read.
+    // Tables that were not read are unknown.
     let mut part = on(4, INNODB, 1);
     fact(&mut part, "db.tables", "1000 or more");
     assert!(told(&sides(&[part], &[extended.clone()])).is_empty());
-    // What no statement named is nothing to the run.
+    // Tables that no statement named do not matter to the run.
     fact(&mut extended, "db.table[notes].used", "no");
     assert!(told(&sides(&[on(4, INNODB, 1)], &[extended.clone()])).is_empty());
-    // One that only the other side used is there all the same.
+    // A table that only the other side used still exists.
     let mut used = extended.clone();
     used.facts.retain(|fact| !fact.name.ends_with("].used"));
     assert!(told(&sides(&[used], &[extended])).is_empty());
@@ -146,7 +145,7 @@ fn what_follows_from_another_difference_is_told_once() {
     };
     let other = sides(&[placed("ext4", 1)], &[placed("tmpfs", 2)]);
     let whats: Vec<&str> = other.differences.iter().map(|d| d.what.as_str()).collect();
-    // The class of durability follows from it, too.
+    // The durability class also follows from it.
     assert_eq!(whats, ["data.filesystem.type"]);
     let built = |id: &str, seed: u64| {
         let mut run = on(4, INNODB, seed);

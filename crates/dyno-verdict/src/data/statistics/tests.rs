@@ -1,4 +1,4 @@
-//! Scans of whole tables, and other reads that count rows like a scan.
+//! Table scans, and other reads that count rows like a scan.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
@@ -34,11 +34,11 @@ fn scans_of_whole_tables_are_reported() {
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
     let told = "Not analysed: t; without a primary key: t.";
     assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
-    // There are indexes, but not the one that the statements need.
+    // Indexes exist, but not the one that the statements need.
     let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
     let told = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
     assert!(needless.evidence.contains(told), "{}", needless.evidence);
-    // Nothing is scanned, or to be returned.
+    // No scans, and no rows to return.
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
     let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
     assert_eq!(history.evidence, told);
@@ -99,7 +99,7 @@ fn samples_of_a_table_are_no_scans_of_it() {
         "{}",
         doubt.evidence
     );
-    // TABLESAMPLE and ranges of ctid read rows and begin no scan.
+    // TABLESAMPLE and ranges of ctid read rows without starting a scan.
     let sampled = scanned(0.0, 2_000.0, &steady);
     assert_eq!(sampled.outcome, Pass, "{}", sampled.evidence);
     assert!(sampled.evidence.contains("scanned 0 rows"));
@@ -110,7 +110,7 @@ fn samples_of_a_table_are_no_scans_of_it() {
         "{}",
         some.evidence
     );
-    // The server knows no rows of a table that was restored.
+    // The server does not know the rows of a restored table.
     assert_eq!(scanned(18_000.0, 0.0, &steady).outcome, Doubt);
     // Sessions report late, so no single sample has its own counts.
     let late = [(2.0, 1e7), (4.0, 3.2e7), (6.0, 2.2e7), (9.0, 1.4e7)];

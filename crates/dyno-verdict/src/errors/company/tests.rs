@@ -12,7 +12,7 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
     const CONNECTIONS: &str = "db.status.connections";
     let found = expect("server-counters", Doubt, |run| {
         let mut made = [0.0; 30];
-        // Connections that the run itself made before.
+        // Earlier connections of the run itself.
         made[0] = 64.0;
         made[5..15].fill(1.0);
         samples::series(run, CONNECTIONS, &made);

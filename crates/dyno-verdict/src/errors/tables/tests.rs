@@ -1,4 +1,4 @@
-//! Statements that touch tables, and statements that do not.
+//! Statements that access tables, and statements that do not.
 
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, Pass};
@@ -22,8 +22,8 @@ fn statements_that_touch_no_table_are_reported() {
         "{}",
         untouched.evidence
     );
-    // The query cache answers in place of tables, engines that are read from end to end count rows,
-    // and full-text searches, counts and sequences only open their tables.
+    // The query cache answers instead of tables, engines without indexes count rows, and full-text
+    // searches, counts and sequences only open their tables.
     for (counter, per_s) in [
         ("db.status.qcache_hits", 13_000.0),
         ("db.status.handler_read_rnd_next", 9e5),
@@ -34,7 +34,7 @@ fn statements_that_touch_no_table_are_reported() {
             samples::series(run, counter, &[per_s; 30]);
         });
     }
-    // An old server counts no opened tables.
+    // An old server does not count opened tables.
     for (requests, outcome) in [(40_000.0, Pass), (150.0, Doubt)] {
         expect("work-done", outcome, |run| {
             literals(run);
@@ -57,7 +57,7 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
     assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
     assert_eq!(of(30.0, 90_000.0, 30.0), Pass, "TABLESAMPLE, ctid, nextval");
-    // Observers looked at the catalogs just before.
+    // Observers read the catalogs just before.
     let mut run = closed(&[1000.0; 4], Product::Postgres);
     samples::series(&mut run, "db.tables.scans", &[30.0; 4]);
     let blocks = [90_000.0, 60_000.0, 300.0, 300.0];
@@ -65,6 +65,6 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     samples::series(&mut run, "db.database.tup_fetched", &[30.0; 4]);
     let found = made(&run, &Context::default(), "work-done");
     assert_eq!(found.causes, [Cause::NoTable], "{}", found.evidence);
-    // A third of the reads look up a row and the others none: all pages belong to that third.
+    // Only a third of the reads look up a row: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
 }

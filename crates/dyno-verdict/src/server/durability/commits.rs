@@ -1,49 +1,48 @@
-//! Whether what was done was committed at all: what the server counted, or of an embedded database
-//! the client, against what wrote.
+//! Whether the work was committed at all: the server's counts, or the client's for an embedded
+//! database, compared with the writes.
 
 use crate::check::Threshold;
 use crate::text;
 use crate::view::View;
 
-/// From so many on, nobody means most of the work to last.
+/// From this share on, the work is not meant to last.
 pub(super) const ROLLED_BACK: Threshold = Threshold {
     name: "rolled back",
     value: 50.0,
     unit: "percent of the transactions",
     why: "workloads roll back a few percent by design",
 };
-/// Fewer commits than this part of the transactions that write are those of something else.
+/// Fewer commits than this share of the writing transactions come from something else.
 const COMMITS_MIN: f64 = 0.01;
-/// So much of them may others and observers commit beside a run whose sessions send no COMMIT.
+/// The largest share of the writing transactions that others and observers may commit in a run that
+/// sends no COMMIT.
 const OTHERS_MAX: f64 = 0.1;
-/// PostgreSQL tells of changed rows when their transaction ends: fewer than this part of the
-/// transactions that write are others', and those of transactions that ended before.
+/// PostgreSQL reports changed rows when their transaction ends: fewer than this share of the
+/// writing transactions come from others, or from earlier transactions.
 const ROWS_MIN: f64 = 0.1;
-/// PostgreSQL's counters of changed rows.
 const ROWS: [&str; 3] = [
     "db.database.tup_inserted",
     "db.database.tup_updated",
     "db.database.tup_deleted",
 ];
-/// They come a second late: fewer values may not hold any of it yet.
+/// The counters arrive a second late: fewer values may miss all of them.
 const LOOKS_MIN: usize = 5;
-/// Of transactions that write no more is known than a bound, which may be so much too high.
+/// Writing transactions are known only as an upper bound, which may be too high by this factor.
 const SYNCED: f64 = 5.0;
 
-/// The log is synced for nobody so many times per second, by PostgreSQL's own writer.
+/// Syncs of the log per second by PostgreSQL's own writer.
 const OWN_SYNCS: f64 = 5.0;
-/// Of what is left, so many per commit: the two are counted at different moments.
+/// The least number of other syncs per commit: the two are counted at different moments.
 const SYNCED_MIN: f64 = 0.95;
 
-/// What the server's counters say of the work's end.
 pub(super) enum Commits {
-    /// So much of it was committed, in words.
+    /// The committed share, as text.
     Made(String),
-    /// It was not, and why that is known.
+    /// Not committed, and the evidence.
     Missing(Missing),
-    /// It was, and nobody waited for the log: how that is known.
+    /// Committed without waiting for the log, and the evidence.
     Unsynced(String),
-    /// Nothing is known, or nothing was written.
+    /// Unknown, or no writes.
     Unknown,
 }
 
@@ -55,8 +54,8 @@ pub(super) fn of(view: &View) -> Commits {
         let why = writing_out_of_sight(view).and_then(|writing| unsynced(view, writing));
         return why.map_or(Commits::Unknown, Commits::Unsynced);
     }
-    // Nothing is known of other files that statements attached. An embedded database's files are as
-    // they were where nothing was committed.
+    // Other files attached by statements are unknown. The files of an embedded database are
+    // unchanged if nothing was committed.
     if view.embedded() && !attaches(view) && view.run.fact("db.file.changed") == Some("no") {
         return Commits::Missing(Missing {
             why: "statements wrote, but neither the database's file nor its log changed".to_owned(),
@@ -102,8 +101,8 @@ pub(super) fn attaches(view: &View) -> bool {
     view.run.fact("client.statements.attaches") == Some("yes")
 }
 
-/// Whether the log was synced for nearly every commit, so that no session can have gone on without
-/// a sync for long. One sync may serve several sessions: then nothing is proven.
+/// Whether the log was synced for nearly every commit, so that no session can have run without
+/// syncs for long. One sync may serve several sessions, so fewer syncs prove nothing.
 pub(super) fn synced_each(view: &View) -> Option<String> {
     let syncs = countable_syncs(view)?;
     // A commit without changed rows has nothing to lose.
@@ -134,14 +133,13 @@ pub(super) fn changed_nothing(view: &View) -> bool {
     view.totals().writes == 0 && !view.is_shared() && !view.imported() && none() == Some(true)
 }
 
-/// Evidence that work was not committed.
 pub(super) struct Missing {
     pub(super) why: String,
     /// Whether sessions ended within a transaction.
     pub(super) left_open: bool,
 }
 
-/// How transactions ended, per second, and who counted it.
+/// The ends of transactions per second, by their counter.
 struct Ends<'a> {
     view: &'a View<'a>,
     who: &'static str,
@@ -149,7 +147,7 @@ struct Ends<'a> {
     rollbacks: f64,
     to_savepoint: f64,
     events: f64,
-    /// There are no more transactions that write than events, nor than statements that do.
+    /// Writing transactions are at most the events and the writing statements.
     writing: f64,
 }
 
@@ -244,7 +242,7 @@ impl<'a> Ends<'a> {
 
     fn rolled_back(&self) -> Option<String> {
         let ended = (self.rollbacks + self.commits).max(f64::MIN_POSITIVE);
-        // A transaction may read before the one that writes: both shares must be large.
+        // A transaction may follow another that only reads: both shares must be large.
         let least = self.rollbacks / ended.max(self.events);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
@@ -256,7 +254,7 @@ impl<'a> Ends<'a> {
         })
     }
 
-    /// What is undone within a transaction is not kept by its commit.
+    /// Work undone within a transaction is not kept by its commit.
     fn back_to_savepoint(&self) -> Option<String> {
         let least = self.to_savepoint / self.commits.max(self.writing);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
@@ -271,7 +269,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Statements of the measurement that the client counted by their first words, per second.
+/// Statements of the measurement by the client's count of their first words, per second.
 fn client(view: &View, what: &str) -> Option<f64> {
     let count = view.run.fact(&format!("client.statements.{what}"))?;
     Some(per_s(view, count.parse().ok()?))
@@ -281,8 +279,8 @@ fn per_s(view: &View, count: u64) -> f64 {
     count as f64 / view.length_s.max(1.0)
 }
 
-/// Rows that PostgreSQL saw change, per second. What sessions tell of when they end comes after
-/// the measurement.
+/// Changed rows per second by PostgreSQL's counters. Sessions report their last ones after the
+/// measurement.
 fn rows_changed(view: &View) -> Option<f64> {
     let means = ROWS.map(|name| {
         let points = view.points(name).into_iter();
@@ -293,9 +291,9 @@ fn rows_changed(view: &View) -> Option<f64> {
     means.into_iter().sum()
 }
 
-/// More commits than syncs of the log can have covered, each of one transaction of every session:
-/// the sessions have another `synchronous_commit` than the server. Syncs that a method of opening
-/// the log implies are not counted.
+/// There are more commits than syncs of the log can have covered, each for one transaction of every
+/// session: the sessions have another `synchronous_commit` than the server. Syncs implied by the
+/// method of opening the log are not counted.
 fn unsynced(view: &View, writing: f64) -> Option<String> {
     if let Some(why) = without_log(view) {
         return Some(why);
@@ -312,14 +310,14 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
     })
 }
 
-/// PostgreSQL's syncs of the log per second, where it counts all of them.
+/// PostgreSQL's syncs of the log per second, if it counts all of them.
 fn countable_syncs(view: &View) -> Option<f64> {
     let method = view.run.setting("wal_sync_method")?;
     let counts = !method.starts_with("open_") && view.run.setting("fsync") == Some("on");
     view.mean("db.wal.syncs").filter(|_| counts)
 }
 
-/// MyRocks wrote fewer bytes to its log than the changed rows have: sessions turned the log off for
+/// MyRocks wrote fewer bytes to its log than the changed rows have: sessions disabled the log for
 /// themselves.
 fn without_log(view: &View) -> Option<String> {
     let rows = view.mean_sum(&[

@@ -1,4 +1,4 @@
-//! What each setting promises of a commit.
+//! The promise of each setting for a commit.
 
 use super::Class;
 
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         "innodb_doublewrite",
         &[(Class::Damaged, &["off", "0", "detect_only"])],
     ),
-    // A status variable of MySQL's, which `ALTER INSTANCE DISABLE INNODB REDO_LOG` sets.
+    // A status variable of MySQL, set by `ALTER INSTANCE DISABLE INNODB REDO_LOG`.
     row("innodb_redo_log_enabled", &[(Class::Damaged, &["off"])]),
     row(
         "innodb_flush_method",
@@ -93,7 +93,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 const ROCKSDB_FLUSH: &str = "rocksdb_flush_log_at_trx_commit";
 
-/// What the value of this row's setting costs, and the other setting involved.
+/// The cost of this row's setting, and the other setting involved.
 pub(super) fn cost<'a>(
     row: &Row,
     value: &str,

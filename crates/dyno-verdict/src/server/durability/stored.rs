@@ -1,5 +1,4 @@
-//! Where the data is kept: no setting makes a table last that lies in memory, or whose engine knows
-//! no log.
+//! Where the data is stored: settings do not protect tables in memory, or of engines without a log.
 
 use dyno_core::record::{Fact, Setting};
 use dyno_core::tables::{
@@ -10,7 +9,7 @@ use dyno_core::tables::{
 use super::{Class, commits};
 use crate::view::View;
 
-/// Storage engines, in lower case, which promise less than the settings say, and why.
+/// Storage engines, in lower case, that promise less than the settings, and the reason.
 const ENGINES: [(&str, Class, &str); 9] = [
     ("memory", Class::Emptied, "keeps rows in memory alone"),
     ("blackhole", Class::Emptied, "keeps nothing"),
@@ -39,13 +38,12 @@ const ENGINES: [(&str, Class, &str); 9] = [
     ("federated", Class::Statement, "leaves it to another server"),
 ];
 
-/// File systems without a disk.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
-/// Whose lower layers are not known.
+/// File systems with unknown lower layers.
 const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 
-/// A directory: the prefix of its facts, what a crash of the host costs if the directory is in
-/// memory, its content, and the only engine that it concerns.
+/// A directory: the prefix of its facts, the cost of a host crash if it is in memory, its content,
+/// and the only engine that it concerns.
 type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
 const DIRECTORIES: [Directory; 10] = [
@@ -89,7 +87,7 @@ const DIRECTORIES: [Directory; 10] = [
 /// Facts about tables of other schemas that the run used, by their engine or persistence.
 const ELSEWHERE: &str = "db.tables.used_elsewhere[";
 
-/// What promises less than the settings, and how much that is.
+/// Storage that promises less than the settings, with its class.
 pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     let own = own(view);
     let mut found: Vec<(Class, String)> = own.iter().filter_map(of_table).collect();
@@ -106,7 +104,7 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     found
 }
 
-/// Tables whose storage at the end differs from that before the load.
+/// Tables with a different storage at the end than before the load.
 fn moved(view: &View, own: &[TableGroup]) -> Vec<(Class, String)> {
     let is_own = |name: &str| {
         own.iter()
@@ -131,7 +129,7 @@ fn temporary<'a>(view: &View<'a>) -> Option<&'a str> {
     view.run.fact("client.statements.temporary_tables")
 }
 
-/// Tables that the run used, or may have: none where its statements are known and name none.
+/// Tables that the run used, or may have; empty if its statements are known and name no table.
 fn own(view: &View) -> Vec<TableGroup> {
     if names_none(view) {
         return Vec::new();
@@ -159,11 +157,8 @@ fn elsewhere(view: &View) -> Vec<TableGroup> {
     facts.filter_map(group).collect()
 }
 
-/// The engines of the tables that the run used.
 pub(super) struct Engines<'a> {
-    /// In lower case.
     known: Vec<String>,
-    /// Some tables were not looked at.
     are_some_unseen: bool,
     default: Option<&'a str>,
 }
@@ -208,7 +203,7 @@ pub(super) fn places<'a>(
     found.collect()
 }
 
-/// Directories and tablespaces in memory that tables' definitions name.
+/// Directories and tablespaces in memory named in tables' definitions.
 fn in_memory<'a>(
     group: &TableGroup,
     fact: impl Fn(&str) -> Option<&'a str>,
@@ -229,12 +224,11 @@ fn in_memory<'a>(
         .collect()
 }
 
-/// The file system of a directory in memory.
+/// The file system of a directory, if it is in memory.
 fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
     fact(&format!("{place}.filesystem.type")).filter(|kind| IN_MEMORY.contains(kind))
 }
 
-/// The file system that the data is on.
 pub(super) fn file_system(view: &View) -> Option<String> {
     let kind = view.run.fact("data.filesystem.type")?;
     Some(match LAYERED.contains(&kind) {
@@ -243,7 +237,7 @@ pub(super) fn file_system(view: &View) -> Option<String> {
     })
 }
 
-/// Which tables are not known, and which are temporary.
+/// Unknown and temporary tables.
 pub(super) fn open(view: &View) -> Vec<String> {
     let mut open = Vec::new();
     if commits::writes(view) {
@@ -253,19 +247,20 @@ pub(super) fn open(view: &View) -> Vec<String> {
     open
 }
 
-/// Whether the run may have written to what nobody looked at, and which may promise less than this.
+/// Whether the run may have written to something that was not checked, and that may promise less
+/// than this class.
 pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
     let is_unread = class == Class::Durable && refused(view).is_some();
     commits::writes(view) && (commits::attaches(view) || is_unread)
 }
 
-/// Why the tables could not be read, where not one was.
+/// Why the tables could not be read, if all were unreadable.
 fn refused<'a>(view: &View<'a>) -> Option<&'a str> {
     let gap = view.run.not_observed(TABLES);
     gap.filter(|_| groups(&view.run.facts).is_empty())
 }
 
-/// What nobody knows of the tables that were written to.
+/// Unknown facts about the tables that were written to.
 fn unknown(view: &View) -> Vec<String> {
     let mut unknown = Vec::new();
     let is_guess = |group: &TableGroup| group.used.is_none() && of_table(group).is_some();
@@ -305,7 +300,7 @@ fn of_table(group: &TableGroup) -> Option<(Class, String)> {
     known.map(|(_, class, why)| (*class, format!("the engine {engine} of {names} {why}")))
 }
 
-/// Whether it is partitions that are: a partitioned table has no rows of its own.
+/// Whether only its partitions are UNLOGGED: a partitioned table itself has no rows.
 fn has_such_partitions(group: &TableGroup) -> bool {
     let mut lines = group.definition.lines();
     lines.any(|line| line.starts_with("partition ") && line.contains(" UNLOGGED"))

@@ -4,7 +4,7 @@ use crate::check::Threshold;
 use crate::text;
 use crate::view::View;
 
-/// A sync of the log follows a write of it, which a disk must do before the sync ends.
+/// A sync of the log follows a write of it, which the disk must do before the sync ends.
 pub(super) const WITHOUT_WRITES: Threshold = Threshold {
     name: "syncs of the log",
     value: 2.0,
@@ -13,7 +13,6 @@ pub(super) const WITHOUT_WRITES: Threshold = Threshold {
 };
 /// Fewer syncs per second than this are too few to compare.
 const SYNCS_MIN: f64 = 20.0;
-/// Counters of the log's syncs.
 const SYNCS: [&str; 3] = [
     "db.wal.syncs",
     "db.status.innodb_os_log_fsyncs",

@@ -1,4 +1,4 @@
-//! Promises that settings make and something else breaks.
+//! Promises of settings that something else breaks.
 
 mod elsewhere;
 mod unseen;
@@ -62,7 +62,7 @@ fn settings_of_sessions_decide_the_class_of_their_commits() {
             Doubt,
             "May be damaged because sessions set journal_mode",
         ),
-        // No table of MyRocks'.
+        // No table uses MyRocks.
         (
             "rocksdb_write_disable_wal",
             "1",
@@ -84,7 +84,7 @@ fn tables_that_become_unlogged_in_mid_run_are_not_durable() {
         ("sbtest1", "unlogged", Doubt),
         ("sbtest1", "MEMORY", Doubt),
         ("sbtest1", "permanent", Pass),
-        // Another's.
+        // A table of another application.
         ("notes", "unlogged", Pass),
     ] {
         expect("durability", outcome, |run| {
@@ -104,7 +104,7 @@ fn engines_without_a_log_promise_less_than_the_settings() {
     for (name, outcome, words) in [
         ("InnoDB", Pass, "Each commit durable:"),
         ("ROCKSDB", Pass, "Each commit durable:"),
-        // PostgreSQL's access method, which has nothing but its name of MySQL's HEAP.
+        // PostgreSQL's access method, which only shares its name with MySQL's HEAP.
         ("heap", Pass, "Each commit durable:"),
         (
             "Aria",
@@ -132,12 +132,12 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         "{}",
         unlogged.evidence
     );
-    // Tables that no statement named are nobody's loss.
+    // Tables that no statement named do not count.
     expect("durability", Pass, |run| {
         engine(run, "notes", "MyISAM");
         fact(run, "db.table[notes].used", "no");
     });
-    // Rows of a temporary table are gone with their session.
+    // Rows of a temporary table disappear with their session.
     for (only, outcome) in [("yes", Doubt), ("no", Pass)] {
         let temporary = expect("durability", outcome, |run| {
             fact(run, "client.statements.temporary_tables", "scratch");
@@ -145,7 +145,7 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         });
         assert!(temporary.evidence.contains("scratch"), "{temporary:?}");
     }
-    // It is said although no setting is known.
+    // It is reported even if no setting is known.
     expect("durability", Doubt, |run| {
         run.settings.clear();
         engine(run, "sbtest1", "MyISAM");
@@ -174,7 +174,7 @@ fn a_disk_that_is_memory_keeps_nothing() {
             .evidence
             .contains("a container's layer")
     );
-    // That of the results says nothing of the server's.
+    // The file system of the results does not matter.
     of("host.filesystem.type", "tmpfs", Pass);
 }
 
@@ -239,7 +239,7 @@ fn what_is_not_committed_is_no_transaction() {
         unsynced.evidence
     );
     assert!(pg(300.0).evidence.starts_with("Each commit durable"));
-    // What failed is rolled back, and told by the errors.
+    // Failed statements are rolled back; the errors report them.
     expect("durability", Pass, |run| {
         counted(run, 100.0, 900.0);
         let length_s = run.summary.as_ref().unwrap().measured_s;
@@ -275,10 +275,10 @@ fn commits_of_others_are_none_of_the_runs() {
         "{}",
         open.evidence
     );
-    // Sessions that commit every twentieth event are within a transaction at the end, too.
+    // Sessions that commit every twentieth event also end within a transaction.
     assert_eq!(told(&slow(4.6, Some(91.0), "4 of 4")).outcome, Pass);
     assert_eq!(told(&slow(3.85, Some(0.2), "0 of 4")).outcome, Pass);
-    // Without the rows, the client's own count of COMMIT tells.
+    // Without the rows, the client's own count of COMMIT decides.
     assert_eq!(told(&slow(3.85, None, "4 of 4")).outcome, Pass);
     let mut own = slow(3.85, None, "4 of 4");
     fact(&mut own, "client.statements.commits", "0");
@@ -305,7 +305,7 @@ fn what_is_undone_to_a_savepoint_is_not_kept() {
         undone.evidence
     );
     expect("durability", Pass, series_of(300.0));
-    // PostgreSQL counts none: the client does.
+    // PostgreSQL does not count them, but the client does.
     let mut run = slow(91.0, Some(91.0), "0 of 4");
     fact(&mut run, "client.statements.rollbacks_to_savepoint", "1820");
     let finding = made(&run, &Context::default(), "durability");

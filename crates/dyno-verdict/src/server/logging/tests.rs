@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::samples::{self, series, setting};
 use crate::tests::{expect, made, summary};
 
-/// The check's outcome under these settings, and its evidence.
 fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
     let mut run = samples::good();
     for (name, value) in settings {
@@ -126,7 +125,7 @@ fn the_slow_log_is_judged_by_what_its_counter_says() {
     for (settings, slow, outcome) in [
         (&[][..], 20_000.0, Doubt),
         (&[], 100.0, Pass),
-        // Without an index, or 10 s long: the server counts them and writes them nowhere.
+        // Without an index, or 10 s long: the server counts them but does not log them.
         (&[("log_output", "NONE")], 20_000.0, Pass),
         (&[("slow_query_log", "OFF")], 20_000.0, Pass),
         (&[("log_slow_rate_limit", "100")], 20_000.0, Pass),

@@ -1,13 +1,13 @@
-//! Series that tell what made a run slower.
+//! Series that show why a run was slower.
 
 use dyno_core::finding::Cause;
 
 use crate::text;
 
-/// What a series counts, by which its values are told.
+/// The unit in which the values of a series are reported.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
-    /// That it happened is all there is to say.
+    /// Only that it happened.
     Whether,
     Percent,
     Cores,
@@ -18,8 +18,8 @@ pub(super) enum Unit {
     Count,
 }
 
-/// A series that shows what made a run slower: its name, the minimum value, the minimum factor
-/// above the rest of the time, its unit, the cause, and the words for it.
+/// A series that shows why a run was slower: its name, the minimum value, the minimum factor above
+/// the rest of the time, its unit, the cause, and the words for it.
 pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
 pub(super) const SIGNS: [Sign; 35] = [
@@ -307,7 +307,7 @@ pub(super) const SIGNS: [Sign; 35] = [
     ),
 ];
 
-/// What moved, from what to what.
+/// The change, from one value to another.
 pub(super) fn told(words: &str, unit: Unit, then: f64, usual: f64) -> String {
     let (then, usual, after) = match unit {
         Unit::Whether => return words.to_owned(),

@@ -1,4 +1,4 @@
-//! What moved with a rate.
+//! Series that moved with a rate.
 
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
@@ -35,7 +35,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
         "From then on: a write of sda took 12 ms instead of 0.4 ms, the CPUs waited for the disk: \
          45 instead of 3 % and purge was behind: 900,000 instead of 2,000.",
     );
-    // The beginning is the warm-up's, and its cause, too.
+    // `warm-up` covers the beginning, and its cause.
     let mut rates = noisy(20, 1000.0, 0.03, 6);
     rates[..4].iter_mut().for_each(|rate| *rate *= 4.0);
     let mut run = rated(&rates);
@@ -93,11 +93,11 @@ fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
         "steady-state",
         "From then on: reads found no row in 100 % instead of 0 %.",
     );
-    // With CPU left a client that waits wakes up more often.
+    // With idle CPUs a waiting client wakes up more often.
     series(&mut run, "host.cpu.idle", &[30.0; 40]);
     let nothing = "From then on, nothing unusual was recorded.";
     check_says(&run, "steady-state", nothing);
-    // The client needed as much for each: something else is slower.
+    // The client needed the same time per event: something else is slower.
     series(&mut run, "host.cpu.idle", &[2.0; 40]);
     let half: Vec<f64> = rates.iter().map(|rate| rate * 2.5e-4).collect();
     series(&mut run, "client.cpu.user", &half);
@@ -105,7 +105,7 @@ fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
     check_says(&run, "steady-state", nothing);
 }
 
-/// A run whose rate falls by 40 % at second 22, and series that move at some second.
+/// A run with a rate that falls by 40 % at second 22, and series that change at a given second.
 fn falls_at_22(others: &[(&str, usize, f64, f64)]) -> RunRecord {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);

@@ -1,4 +1,4 @@
-//! Work of the server that comes now and then, and what a run that cuts it is worth.
+//! Periodic work of the server, and runs that truncate it.
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::samples::{Product, closed, noisy, series, setting};
 use crate::tests::{expect, made};
 
-/// A run of PostgreSQL whose checkpoints write at these seconds and cost this share of the rate.
+/// A PostgreSQL run with checkpoints that write at these seconds and cost this share of the rate.
 fn with_checkpoints(seconds: usize, active: impl Fn(usize) -> bool, cost: f64) -> Finding {
     let mut rates = noisy(seconds, 1000.0, 0.04, 5);
     let mut written = vec![0.0; seconds];
@@ -28,7 +28,7 @@ fn a_checkpoint_that_was_cut_is_a_doubt() {
     for part in ["1 checkpoint took 30 % of 60 s", "% lower meanwhile"] {
         assert!(cut.evidence.contains(part), "{part}: {}", cut.evidence);
     }
-    // Of many, one more or less moves nothing.
+    // With many cycles, one more or less has no effect.
     let many = with_checkpoints(600, |second| second % 40 < 10, 0.25);
     assert_eq!(many.outcome, Pass, "{}", many.evidence);
     assert!(

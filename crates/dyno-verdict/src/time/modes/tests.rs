@@ -1,4 +1,4 @@
-//! Modes of latencies: those that something explains, and those that nothing does.
+//! Explained and unexplained modes of latencies.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::finding::{Cause, Finding};
@@ -11,7 +11,7 @@ use crate::tests::{expect, made, summary};
 
 const EVENTS: u64 = 10_000;
 
-/// Latencies about these means with these shares, the normal kind of noise on each.
+/// Latencies about these means with these shares, with the usual noise.
 fn latencies(run: &mut RunRecord, modes: &[(f64, f64)]) {
     let total = run.operations[0].total.as_mut().unwrap();
     total.service.reset();
@@ -38,7 +38,7 @@ fn one_mode_is_as_it_should_be() {
     expect("latency-modes", Pass, |_| {});
     for modes in [
         &[(3.0, 1.0)][..],
-        // A rare slow part is the tail, and one that is twice as slow is a wait more.
+        // A rare slow part is the tail, and one that is twice as slow is one wait more.
         &[(3.0, 0.96), (60.0, 0.04)],
         &[(3.0, 0.5), (6.5, 0.5)],
         // A small pause is the scheduler's.
@@ -206,7 +206,7 @@ fn delayed_acknowledgements_are_named() {
     let all = of(&[(41.5, 1.0)], |run| counted(run, 900.0));
     assert_eq!(all.outcome, Doubt, "{}", all.evidence);
     assert!(all.evidence.contains(told), "{}", all.evidence);
-    // Work that takes as long, of which the kernel knows nothing, is no such pause.
+    // Equally long work that the kernel does not count is not such a pause.
     let busy = of(&[(41.5, 1.0)], |run| counted(run, 3.0));
     assert_eq!(busy.outcome, Pass, "{}", busy.evidence);
     let local = of(&[(0.3, 0.5), (41.0, 0.5)], |run| {

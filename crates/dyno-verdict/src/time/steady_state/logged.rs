@@ -1,4 +1,4 @@
-//! What an imported log itself says about the steadiness of its run.
+//! An imported log's own statement on the steadiness of its run.
 
 use dyno_core::record::LOG_UNSTEADY;
 
@@ -10,7 +10,7 @@ pub(super) fn steady_state(view: &View) -> Made {
     unsteady(view).unwrap_or_else(|| super::steady_state(view))
 }
 
-/// The doubt if the tool said that its load or rate was not steady.
+/// The doubt if the tool reported that its load or rate was not steady.
 fn unsteady(view: &View) -> Option<Made> {
     let why = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported())?;
     Some(Made::doubt(

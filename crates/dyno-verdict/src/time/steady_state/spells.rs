@@ -1,4 +1,4 @@
-//! Times in which the rate lay far below its level and came back.
+//! Times in which the rate was far below its level and recovered.
 
 use dyno_core::finding::Outcome;
 use dyno_stats::dips::Spells;
@@ -16,7 +16,6 @@ pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
     (matters && super::warm_up(view).outcome != Outcome::Doubt).then_some(found)
 }
 
-/// The spells as text.
 pub(super) fn told(view: &View, spells: &Spells) -> String {
     format!(
         "it falls by {} % {} time{}, for {} {}, which takes {} % of the throughput",
@@ -33,7 +32,6 @@ pub(super) fn told(view: &View, spells: &Spells) -> String {
     )
 }
 
-/// What differed meanwhile.
 pub(super) fn causes(view: &View, spells: &Spells) -> Explained {
     let spans = causes::below(view, spells.bound);
     causes::sentence(view, "Meanwhile", &spans, &spans)

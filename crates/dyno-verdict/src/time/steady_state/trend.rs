@@ -1,4 +1,4 @@
-//! How a series goes: its drift, its changes of level, its slow swings.
+//! The course of a series: its drift, its changes of level, its slow swings.
 
 use dyno_core::record::EventKind;
 use dyno_stats::dips::Dips;
@@ -11,18 +11,17 @@ use crate::view::View;
 
 /// The trend of a series, in percent from its first value to its last.
 pub(super) struct Trend {
-    /// For the most significant shape, if it is significant, else for the even shape.
+    /// For the most significant shape, if it is significant, otherwise for the even shape.
     pub(super) drift: f64,
     /// Its 99 % interval, whatever its shape; an interval without 0 proves a drift.
     pub(super) sure: Bounds,
     /// For the even shape.
     even: f64,
-    /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
+    /// Its 90 % interval, which excludes a relevant drift: either side is excluded with 95 %.
     likely: Bounds,
     shape: Shape,
-    /// Kendall's tau against time.
     pub(super) tau: f64,
-    /// How far it swings slowly.
+    /// The size of slow swings.
     pub(super) swing: Option<f64>,
 }
 
@@ -55,7 +54,7 @@ impl Trend {
         }
     }
 
-    /// What there is to say of it, with the interval that decided.
+    /// Its description, with the interval that decided.
     pub(super) fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
         let (drift, bounds) = self.decided(steady);
         let shape = match self.shape {
@@ -74,14 +73,13 @@ impl Trend {
         )
     }
 
-    /// Surely by one bound, or in nearly all pairs of values by another.
+    /// Significant by one bound, or in nearly all pairs of values by another.
     pub(super) fn drifts(&self, sure: f64, ordered: f64) -> bool {
         let surely = self.sure.low > 0.0 || self.sure.high < 0.0;
         let by = self.drift.abs();
         (by >= sure && surely) || (by >= ordered && self.tau.abs() >= ORDER.value)
     }
 
-    /// Whether a drift that matters is excluded.
     pub(super) fn level(&self) -> bool {
         self.likely.low >= -EXCLUDED.value && self.likely.high <= EXCLUDED.value
     }
@@ -98,29 +96,28 @@ impl Trend {
     }
 }
 
-/// Whether the rate of these seconds drifts by as much as matters.
+/// Whether the rate of these seconds has a relevant drift.
 pub(super) fn drifts(rates: &[f64]) -> bool {
     Trend::of(rates).is_some_and(|trend| trend.drifts(SMALL_DRIFT.value, DRIFT.value))
 }
 
-/// Whether it still does without the first fifth, so that it is not just a beginning.
+/// Whether it still drifts without the first fifth, so that it is not just a beginning.
 pub(super) fn drifts_on(rates: &[f64]) -> bool {
     drifts(rates) && drifts(&rates[rates.len() / 5..])
 }
 
-/// A change of level.
 #[derive(Clone, Copy)]
 pub(super) struct Change {
-    /// The first value behind it.
+    /// The first value after it.
     pub(super) index: usize,
-    /// By so many percent.
     pub(super) by: f64,
-    /// How sure a single one is; of several none is told.
+    /// The p-value of a single one; `None` for one of several.
     pub(super) p: Option<f64>,
 }
 
 impl Change {
-    /// A step, where the values are one rather than a drift; else the largest of several.
+    /// A step, if the values are closer to one than to a drift; otherwise the largest of
+    /// several changes.
     pub(super) fn of(values: &[f64]) -> Option<Self> {
         let several = || {
             let changes = super::super::changes(values).into_iter();
@@ -139,7 +136,7 @@ impl Change {
         large.or_else(|| long.then(several).flatten()).or(step)
     }
 
-    /// The one place at which the values surely step.
+    /// The single significant step of the values.
     pub(super) fn step(values: &[f64]) -> Option<Self> {
         let step = dyno_stats::step(values)?;
         let sure = step.p <= 1.0 - SURE.value / 100.0 && step.of_drift < 1.0;
@@ -150,17 +147,15 @@ impl Change {
         })
     }
 
-    /// Whether it is as large as matters.
     pub(super) fn matters(&self) -> bool {
         self.by.abs() >= DRIFT.value
     }
 
-    /// Whether it lies within the first fifth of so many values: what is before it is a beginning.
+    /// Whether it is within the first fifth of the values: the part before it is a beginning.
     pub(super) fn is_beginning(&self, values: usize) -> bool {
         self.index * 5 <= values
     }
 
-    /// What lies before it, as a beginning.
     pub(super) fn as_beginning(&self, values: &[f64]) -> Beginning {
         let mean = |part: &[f64]| dyno_stats::mean(part).unwrap_or_default();
         let (before, after) = values.split_at(self.index);
@@ -172,7 +167,7 @@ impl Change {
         }
     }
 
-    /// Whether it lies within the first third of so many values.
+    /// Whether it is within the first third of the values.
     pub(super) fn is_early(&self, values: usize) -> bool {
         self.index * 3 <= values
     }
@@ -189,7 +184,7 @@ impl Change {
     }
 }
 
-/// What happened about then, as far as anybody saw it.
+/// Recorded events at about that time.
 fn meanwhile(view: &View, at_s: f64) -> String {
     const ABOUT_S: f64 = 2.0;
     let kinds = [EventKind::Disturbance, EventKind::Setting, EventKind::Note];
@@ -204,7 +199,7 @@ fn meanwhile(view: &View, at_s: f64) -> String {
     }
 }
 
-/// What the server had not written yet, at the beginning and at the end.
+/// The server's dirty pages at the beginning and at the end.
 fn pages(view: &View) -> String {
     let dirty = view.ends("db.status.innodb_buffer_pool_pages_dirty");
     let moved = dirty.filter(|(first, last)| first != last);

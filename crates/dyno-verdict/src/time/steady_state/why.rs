@@ -1,4 +1,4 @@
-//! What differed while the rate was lower.
+//! Differences while the rate was lower.
 
 use dyno_analysis::stalls::Span;
 use dyno_stats::dips::Dips;
@@ -8,7 +8,6 @@ use super::{DRIFT, SMALL_DRIFT};
 use crate::time::causes::{self, Explained};
 use crate::view::View;
 
-/// What differed while the rate was lower.
 pub(super) fn causes_of(
     view: &View,
     rate: &Trend,
@@ -37,7 +36,7 @@ pub(super) fn causes_of(
     causes::sentence(view, "In the dips", &spans, &spans)
 }
 
-/// What differed in the slower of two parts of the measurement.
+/// Differences in the slower of two parts of the measurement.
 pub(super) fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> Explained {
     let (words, from_s, to_s) = match first_is_slower {
         // Leave a second out, because a sample may be up to a second late.

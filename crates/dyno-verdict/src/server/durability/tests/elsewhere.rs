@@ -37,7 +37,7 @@ fn what_is_outside_the_data_directory_may_be_in_memory() {
         let words = format!("May be damaged because {words}, which is memory");
         assert!(found.evidence.starts_with(&words), "{}", found.evidence);
     }
-    // The rest is intact, and recovery rolls back what the binary log does not contain.
+    // The rest is intact, and recovery rolls back commits that the binary log does not contain.
     let binlog = expect("durability", Pass, |run| {
         fact(run, "data.binlog.filesystem.type", "tmpfs");
     });
@@ -104,7 +104,7 @@ fn syncs_that_reach_no_disk_are_none() {
     expect("durability", Pass, synced(800.0, 1700.0));
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
-    // A disk that takes no requests counts none, and the disks of another host are unknown.
+    // A disk without requests has no counts, and the disks of another host are unknown.
     for (name, value) in [("data.disk", "pmem0"), ("server.same_host", "no")] {
         expect("durability", Pass, |run| {
             synced(800.0, 12.0)(run);

@@ -1,4 +1,4 @@
-//! What nobody sees directly: tables that could not be read, files that statements attached, and
+//! Data that was not checked: tables that could not be read, files that statements attached, and
 //! functions that change rows.
 
 use dyno_core::finding::Finding;
@@ -81,7 +81,7 @@ fn tables_that_nobody_could_read_are_promised_nothing() {
     );
     // By a function.
     assert_eq!(durability(&refused(0, 1000.0)).outcome, NotChecked);
-    // Who only reads loses nothing.
+    // A run that only reads loses nothing.
     assert_eq!(durability(&refused(0, 0.0)).outcome, Pass);
     // Known weaknesses count.
     let mut weaker = refused(20_000, 1000.0);
@@ -123,19 +123,19 @@ fn values_of_sessions_that_changed_no_commit_do_not_count() {
             "Lost on process crash because sessions set synchronous_commit = off and set it back \
              at some time",
         ),
-        // Each commit had a sync, so that it does not matter when they set it.
+        // Each commit had a sync, so the time of the setting does not matter.
         (
             postgres(1000.0, 1000.0, 1000.0, 20_000),
             "off",
             "Each commit durable:",
         ),
-        // SET and RESET are commits, too.
+        // SET and RESET are also commits.
         (
             postgres(3000.0, 1000.0, 1000.0, 20_000),
             "default, off",
             "Each commit durable:",
         ),
-        // Nothing was written; a function wrote; so much is not told.
+        // Nothing was written; a function wrote; fewer syncs than commits prove nothing.
         (postgres(1000.0, 0.0, 0.0, 0), "off", "Each commit durable:"),
         (postgres(1000.0, 500.0, 900.0, 0), "off", weak),
         (postgres(100.0, 100.0, 90.0, 2_000), "off", weak),
