@@ -38,7 +38,7 @@ pub const IMPORT: &[Opt] = &[
         GROUP,
         "sar",
         Some("FILE"),
-        "Output of sar during the runs, or from a file of sadc; repeat as --vmstat",
+        "Output of sar during the runs, or of sar on a sadc file; repeat as --vmstat",
     ),
     opt(
         GROUP,

@@ -28,7 +28,7 @@ pub const SERVER: &[Opt] = &[
         GROUP,
         "unset",
         Some("NAME"),
-        "restart: no longer change this setting; may be repeated",
+        "restart: remove a setting made with --set; may be repeated",
     ),
     opt(
         GROUP,
@@ -67,13 +67,13 @@ pub const SERVER: &[Opt] = &[
         "settle",
         Some("TIME"),
         "restart, restore: wait at most this long until the server's background work is done; \
-         snapshot: before it is stopped",
+         snapshot: before the server stops",
     ),
     opt(
         GROUP,
         "from",
         Some("NAME"),
-        "restore: use the snapshot of this server, and copy it first",
+        "restore: copy the snapshot from this server first",
     ),
     opt(
         GROUP,
