@@ -58,10 +58,10 @@ impl<T: Send + 'static> Background<T> {
         std::thread::Builder::new()
             .name("screen".to_owned())
             .spawn(body)
-            .context("cannot make a thread that shows the run")?;
+            .context("cannot start the display thread")?;
         match begun.recv() {
             Ok(made) => made?,
-            Err(_) => bail!("the thread that shows the run broke down"),
+            Err(_) => bail!("the display thread failed"),
         }
         Ok(Self {
             items,

@@ -151,9 +151,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
 /// The command line. The message does not quote it: an argument may be a password.
 fn arguments() -> Result<Vec<String>, String> {
     let decode = |(index, arg): (usize, std::ffi::OsString)| {
-        arg.into_string().map_err(|_| {
-            format!("argument {index} is not UTF-8, which Dyno takes its arguments in")
-        })
+        arg.into_string()
+            .map_err(|_| format!("argument {index} is not UTF-8"))
     };
     std::env::args_os().enumerate().map(decode).collect()
 }

@@ -84,7 +84,7 @@ impl Live {
         // Who does not read now would hold up what is to be kept.
         if ended.all_taken && ended.left_out > 0 {
             console::note(&format!(
-                "{} live lines were left out: standard error was not read in time.",
+                "{} live lines were dropped: standard error was not read in time.",
                 ended.left_out
             ));
         }

@@ -42,9 +42,7 @@ impl Wanted {
             .map(|text| address(text).map_err(|why| wrong("metrics", text, why)));
         let endpoint = endpoint.transpose()?;
         if endpoint.is_none() && parsed.has("metrics-linger") {
-            return Err(usage(
-                "--metrics-linger keeps the endpoint of --metrics, which is not given",
-            ));
+            return Err(usage("--metrics-linger needs --metrics"));
         }
         let temporality = match parsed.value("otlp-temporality") {
             None => None,
@@ -57,9 +55,7 @@ impl Wanted {
         };
         let url = parsed.value("otlp");
         if url.is_none() && temporality.is_some() {
-            return Err(usage(
-                "--otlp-temporality is about --otlp, which is not given",
-            ));
+            return Err(usage("--otlp-temporality needs --otlp"));
         }
         let destination = url.map(|url| {
             // The URL may hold a password, and is not repeated.
@@ -99,9 +95,8 @@ impl Exports {
         let wanted = Wanted::read(parsed)?;
         let figures = Shared::default();
         let endpoint = wanted.endpoint.map(|address| {
-            Endpoint::start(address, Arc::clone(&figures)).with_context(|| {
-                format!("--metrics: cannot listen at {address}; another port may be free")
-            })
+            Endpoint::start(address, Arc::clone(&figures))
+                .with_context(|| format!("--metrics: cannot listen on {address}; try another port"))
         });
         let endpoint = endpoint.transpose()?;
         if let Some(endpoint) = endpoint.as_ref().filter(|_| !parsed.has("quiet")) {
@@ -160,7 +155,7 @@ impl Exports {
             return;
         }
         console::note(&format!(
-            "Waiting up to {} for a scrape of the run's end; Ctrl-C ends that.",
+            "Waiting up to {} for a scrape of the run's end; press Ctrl-C to stop waiting.",
             format_duration(self.linger)
         ));
         let asked = stop.level();

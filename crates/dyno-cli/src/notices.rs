@@ -61,7 +61,7 @@ fn begins(unix_s: f64) -> String {
 pub fn line(notice: &Notice) -> String {
     match notice {
         Notice::Calibrating(length) => format!(
-            "Calibrating: the same load on a server that answers at once, for {}.",
+            "Calibrating: the same load on a null server, for {}.",
             units::format_duration(*length)
         ),
         Notice::Starting {
@@ -81,7 +81,7 @@ pub fn line(notice: &Notice) -> String {
         }
         Notice::Swept(swept) => swept.text(),
         Notice::ResultsBusy(path) => format!(
-            "Waiting for {} to take the end of the run: another process may have locked it.",
+            "Waiting to write the end of the run to {}: another process may have locked it.",
             path.display()
         ),
         Notice::Warning(warning) => format!("warning: {warning}"),

@@ -29,7 +29,7 @@ pub struct Opt {
     pub repeats: bool,
     /// The words that its value may be, for completion; empty where it is no such option.
     pub choices: &'static [&'static str],
-    /// One sentence without a full stop.
+    /// At most two short sentences, the last one without a full stop.
     pub help: &'static str,
     /// Heading in help.
     pub group: &'static str,

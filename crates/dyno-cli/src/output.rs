@@ -188,7 +188,7 @@ impl Output {
 pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
     let destination = Destination::of(path)?;
     if !parsed.has("force") && std::path::Path::new(path).is_file() {
-        bail!("{path} is there already: name another file, or replace it (--force)");
+        bail!("{path} already exists: name another file, or replace it with --force");
     }
     Ok(destination)
 }

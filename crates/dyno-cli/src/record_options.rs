@@ -25,13 +25,13 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
     let thresholds = thresholds(parsed)?;
     if let Some(ratio) = thresholds.iter().find(|one| one.is_ratio()) {
         return Err(usage(format!(
-            "--fail-if: {ratio} is a ratio to another run, which `dyno compare --fail-if` judges"
+            "--fail-if: {ratio} is a ratio to another run; use it with `dyno compare --fail-if`"
         )));
     }
     let expected = pairs(parsed, "expect", "innodb_flush_log_at_trx_commit=1")?;
     if !observe && !expected.is_empty() {
         return Err(usage(
-            "--expect needs the server's settings, which --observe off leaves unread",
+            "--expect needs the server's settings, which --observe off does not read",
         ));
     }
     Ok(RecordPlan {
@@ -78,7 +78,7 @@ pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
     match EVERYBODYS.into_iter().find(|name| own.contains_key(*name)) {
         None => Ok(()),
         Some(name) => Err(usage(format!(
-            "--factor: every run has the factor '{name}' by itself, which is what it was made with"
+            "--factor: every run already has the factor '{name}'"
         ))),
     }
 }
@@ -94,7 +94,7 @@ fn explained(parsed: &Parsed) -> Result<Vec<String>> {
     let all: Vec<String> = parsed.values("explain").map(str::to_owned).collect();
     if let Some(several) = all.iter().find(|what| !dyno_run::is_single(what)) {
         return Err(usage(format!(
-            "--explain '{several}' is several statements; name one, or give --explain once for each"
+            "--explain '{several}' has several statements; give --explain once for each"
         )));
     }
     let wrong = all
@@ -178,7 +178,7 @@ fn pairs(parsed: &Parsed, name: &str, example: &str) -> Result<Vec<(String, Stri
                 Ok((key.trim().to_owned(), value.trim().to_owned()))
             }
             _ => Err(usage(format!(
-                "--{name}: '{text}' is no NAME=VALUE, e.g. --{name}='{example}'"
+                "--{name}: '{text}' is not NAME=VALUE, e.g. --{name}='{example}'"
             ))),
         })
         .collect()
@@ -192,7 +192,7 @@ fn choice<T: DeserializeOwned>(parsed: &Parsed, name: &str, words: &str) -> Resu
     let value = serde_json::from_value(Value::String(text.to_owned()));
     value
         .map(Some)
-        .map_err(|_| usage(format!("--{name}: '{text}' is none of {words}")))
+        .map_err(|_| usage(format!("--{name}: '{text}' is not one of {words}")))
 }
 
 /// An option that is on unless it says off.

@@ -32,7 +32,7 @@ pub fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
 /// The user said `none`.
 pub fn required(parsed: &Parsed) -> Result<PathBuf> {
     file(parsed).ok_or_else(|| {
-        crate::settings::usage("this needs a results file: name it by --results or $DYNO_RESULTS")
+        crate::settings::usage("this needs a results file: name it with --results or $DYNO_RESULTS")
     })
 }
 

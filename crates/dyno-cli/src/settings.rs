@@ -42,7 +42,7 @@ pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
             .parse::<f64>()
             .ok()
             .filter(|number| number.is_finite())
-            .ok_or_else(|| usage(format!("--{name}: '{text}' is no number"))),
+            .ok_or_else(|| usage(format!("--{name}: '{text}' is not a number"))),
     }
 }
 
@@ -67,7 +67,8 @@ pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
             "zipfian" => RandKind::Zipfian,
             _ => {
                 return Err(usage(format!(
-                    "--rand-type: '{kind}' is none of uniform, gaussian, special, pareto, zipfian"
+                    "--rand-type: '{kind}' is not one of uniform, gaussian, special, pareto, \
+                     zipfian"
                 )));
             }
         };
@@ -78,13 +79,13 @@ pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
         let value = count(parsed, name, u64::from(otherwise))?;
         let most = u32::MAX;
         u32::try_from(value)
-            .map_err(|_| usage(format!("--{name}: {value} is too much; at most {most}")))
+            .map_err(|_| usage(format!("--{name}: {value} is too large; at most {most}")))
     };
     plan.spec_iter = small("rand-spec-iter", plan.spec_iter)?;
     plan.spec_pct = small("rand-spec-pct", plan.spec_pct)?;
     plan.spec_res = small("rand-spec-res", plan.spec_res)?;
     if !(plan.pareto_h > 0.0 && plan.pareto_h < 1.0) {
-        return Err(usage("--rand-pareto-h must lie between 0 and 1"));
+        return Err(usage("--rand-pareto-h must be between 0 and 1"));
     }
     if plan.zipfian_exp < 0.0 {
         return Err(usage("--rand-zipfian-exp must not be negative"));
@@ -110,7 +111,7 @@ pub fn percentiles(text: &str) -> Result<Vec<f64>> {
             Some(percent) => percentiles.push(percent),
             None => {
                 return Err(usage(format!(
-                    "--percentiles: '{item}' is no percentile (above 0 and up to 100)"
+                    "--percentiles: '{item}' is not a percentile (above 0, at most 100)"
                 )));
             }
         }
@@ -137,8 +138,8 @@ pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
             _ => {
                 let kinds = ErrorKind::ALL.map(ErrorKind::name).join(", ");
                 bail!(usage(format!(
-                    "--ignore-errors: '{entry}' is no kind of error, no number, no SQLSTATE, and \
-                     neither 'all' nor 'none'; kinds are {kinds}"
+                    "--ignore-errors: '{entry}' is not a kind of error, an error number, an \
+                     SQLSTATE, 'all' or 'none'; kinds are {kinds}"
                 )));
             }
         }

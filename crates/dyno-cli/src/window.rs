@@ -29,7 +29,7 @@ pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
     let from_s = window.from_s.unwrap_or(0.0);
     if let Some(to_s) = window.to_s.filter(|to_s| *to_s <= from_s) {
         return Err(usage(format!(
-            "--to: the window ends at {to_s} s, which is not behind its beginning at {from_s} s"
+            "--to: the window ends at {to_s} s, but must end after its start at {from_s} s"
         )));
     }
     Ok((window != Window::default()).then_some(window))

@@ -91,13 +91,13 @@ fn agents_that_join_make_one_run_and_end() {
     let starter = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/coordinator.nk --ca cert.pem"
     ));
-    has(&starter.failure(2), &["the key of who starts runs"]);
+    has(&starter.failure(2), &["the coordinator's key"]);
     let nobody = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key bus/gen1.nk --ca cert.pem --wait 1s"
     ));
     has(&nobody.failure(1), &["no run named the agent gen1 in time"]);
     let clear = lab.dyno(&format!("agent --join tls://127.0.0.1:{port} --name gen1"));
-    has(&clear.failure(2), &["--ca FILE names the authority"]);
+    has(&clear.failure(2), &["--ca FILE, the authority"]);
     let far = lab.dyno("agent --join nats://192.0.2.1 --name gen1 --key bus/gen1.nk --wait 1s");
     has(&far.failure(1), &["only encrypted", "tls://"]);
 }
@@ -173,7 +173,7 @@ fn an_observer_that_is_frozen_is_told() {
     assert_eq!(found["outcome"], "doubt", "{found}");
     let evidence = found["evidence"].as_str().unwrap();
     assert!(
-        evidence.contains("beside the server fell silent"),
+        evidence.contains("on the server's host stopped responding"),
         "{found}"
     );
     assert!(evidence.contains("of the server's host"), "{found}");

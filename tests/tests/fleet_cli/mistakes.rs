@@ -20,7 +20,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         ("--agent local:2", "did you mean --agents?"),
         (
             "--agents local:2 --shard 1/2",
-            "--shard means nothing with --agents",
+            "--shard cannot be used with --agents",
         ),
         (
             "--agents local:2 --on-agent-loss go",
@@ -30,14 +30,17 @@ fn what_cannot_be_is_said_before_anything_is_started() {
             "--agents local:2 --orphan 1s",
             "--orphan must be 3s or longer",
         ),
-        ("--orphan 5s", "--agents, which is not given"),
+        ("--orphan 5s", "needs --agents"),
         ("--agents local:3 -c 2", "would have none of 2 sessions"),
     ] {
         let output = lab.dyno(&format!("{run} {more} --table-size 10 --force"));
         has(&output.failure(2), &[told]);
     }
     let output = lab.dyno("run oltp_point_select --agents local:2");
-    has(&output.failure(2), &["give a --target that they reach"]);
+    has(
+        &output.failure(2),
+        &["give a --target that the agents can reach"],
+    );
     let output = lab.dyno("run cpu --agents local:2");
     has(&output.failure(2), &["tests the host that it runs on"]);
     let output = lab.dyno("agent");

@@ -282,19 +282,19 @@ fn what_ssh_cannot_do_is_told_in_its_own_words_with_what_to_try() {
         let ended = format!("agent {host} has ended (exit status: 255: ");
         has(&output.failure(1), &[&ended, said, &by_hand(host)]);
         let output = far.dyno(&format!("{run} --server-agent ssh:{host}"));
-        let ended = format!("({host}) did not begin: exit status: 255: ");
+        let ended = format!("({host}) did not start: exit status: 255: ");
         has(&output.failure(1), &[&ended, said, &by_hand(host)]);
     }
     let output = far.dyno(&format!("{run} --agents ssh:narrow"));
     let told = ["remote port forwarding failed", "the sshd of narrow has to"];
     has(&output.failure(1), &told);
     let none = "--agent-command no-dyno-here";
-    let install = "install Dyno on gen1 where its shell finds no-dyno-here, or say with";
+    let install = "install Dyno on gen1 so that its shell finds no-dyno-here, or name";
     let output = far.dyno(&format!("{run} --agents ssh:gen1 {none}"));
     let ended = "agent gen1 has ended (exit status: 127: ";
     has(&output.failure(1), &[ended, "no-dyno-here: ", install]);
     let output = far.dyno(&format!("{run} --server-agent ssh:gen1 {none}"));
-    let ended = "(gen1) did not begin: exit status: 127: ";
+    let ended = "(gen1) did not start: exit status: 127: ";
     has(&output.failure(1), &[ended, "no-dyno-here: ", install]);
     // The agent that could begin, each time, was told to leave.
     wait_for_end(&pids(&far.started()), Duration::from_secs(60));
@@ -344,7 +344,7 @@ fn an_observer_beside_the_server_comes_by_ssh() {
     observed(false);
     let exported = far.lab.dyno("export last --format json").success();
     has(&exported, &["\"server.host.cpu.user\""]);
-    let ended = "the observer beside the server ended before the run did";
+    let ended = "the observer on the server's host ended before the run";
     assert!(!exported.stdout.contains(ended));
     observed(true);
     let shown = last(&far.lab).to_string();

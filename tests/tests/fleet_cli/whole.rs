@@ -161,7 +161,7 @@ fn parts_may_go_by_what_each_agent_can_offer() {
         .success();
     let line = format!("run oltp_point_select {options} -c 16 -t 3s --warmup 0 --agents local:2");
     let told = lab.dyno(&format!("{line} --agents-by capacity")).success();
-    has(&told, &["The agents measure what they can offer at most"]);
+    has(&told, &["The agents measure their capacity"]);
     let run = last(&lab);
     let agents = run["agents"].as_array().unwrap();
     let of = |name: &str| -> Vec<f64> {
@@ -190,7 +190,7 @@ fn parts_may_go_by_what_each_agent_can_offer() {
     assert_ne!(ceiling["outcome"], "not_checked", "{ceiling}");
     let wrong = format!("run oltp_point_select {options} --agents local:1=2 --agents-by capacity");
     let wrong = lab.dyno(&wrong);
-    has(&wrong.failure(2), &["cannot be given by =W as well"]);
+    has(&wrong.failure(2), &["=W cannot be given as well"]);
 }
 
 #[test]

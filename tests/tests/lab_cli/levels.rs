@@ -138,7 +138,7 @@ fn what_plots_prices_and_searches_cannot_be_is_told() {
     for (more, told) in [
         (
             "[[plot]]\nkind = 'jitter'\nx = 'sesions'\n",
-            "'sesions' is no factor",
+            "'sesions' is not a factor",
         ),
         (
             "[[plot]]\nkind = 'ladder'\nfigure = 'median_rat'\n",
@@ -263,8 +263,8 @@ fn what_the_server_and_commands_write_beside_the_load_is_told() {
     let captured: Vec<&str> = told.split("captured: ").skip(1).collect();
     assert_eq!(captured.len(), 2, "{told}");
     let report = lab.dyno("lab report slow.toml --csv t").success();
-    has(&report, &["Captured beside the load", "slow log", "clock"]);
-    let csv = std::fs::read_to_string(lab.path("t/01-captured-beside-the-load.csv")).unwrap();
+    has(&report, &["Captured during the load", "slow log", "clock"]);
+    let csv = std::fs::read_to_string(lab.path("t/01-captured-during-the-load.csv")).unwrap();
     let slow = csv
         .lines()
         .find(|line| line.starts_with("slow log"))

@@ -96,24 +96,27 @@ fn slips_on_the_command_line_are_told() {
         ("lab", "Usage: dyno lab ACTION"),
         ("lab rnu x.toml", "did you mean 'run'?"),
         ("lab x.toml", "did you mean dyno lab run x.toml?"),
-        ("lab run", "which experiment?"),
-        ("lab run y.toml", "y.toml: cannot be read"),
+        ("lab run", "needs one experiment file"),
+        ("lab run y.toml", "cannot read y.toml"),
         (
             "lab plan x.toml --scale laptpo",
             "there is no [scale.laptpo]",
         ),
-        ("lab plan x.toml --time 3s", "stands in the file"),
+        ("lab plan x.toml --time 3s", "sets it in its file"),
         (
             "lab plan x.toml --gate",
             "dyno lab plan has no option --gate",
         ),
         (
             "lab run x.toml --max-failures 0",
-            "takes a number, at least 1",
+            "must be a number of at least 1",
         ),
-        ("lab resume x.toml", "was not begun with this results file"),
+        (
+            "lab resume x.toml",
+            "was not started with this results file",
+        ),
         ("lab run x.toml --results none", "needs a results file"),
-        ("lab --vary sync_binlog oltp_read_write", "is no NAME=A,B"),
+        ("lab --vary sync_binlog oltp_read_write", "is not NAME=A,B"),
     ] {
         has(&lab.dyno(line).failure(2), &[told]);
     }
@@ -208,10 +211,10 @@ fn a_report_is_by_the_claims_that_the_file_has_now() {
     has(&lab.dyno("lab report r.toml").success(), &["above 1000"]);
     write(&lab, "r.toml", &claim("1").replace("[1, 2]", "[1, 2, 3]"));
     let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml has other trials now", "above 0.001"]);
+    has(&said, &["r.toml now defines other trials", "above 0.001"]);
     write(&lab, "r.toml", "rubbish");
     let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml is no experiment any more"]);
+    has(&said, &["r.toml is no longer a valid experiment"]);
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn what_would_never_end_or_say_nothing_is_refused() {
                 "levels = [{ name = '1', sql = ['set session x = 1'] }]",
             )
             .replace("'client'", "'online'"),
-            "holds for the session that says it",
+            "affects only its own session",
         ),
     ] {
         write(&lab, "x.toml", &text);
@@ -242,7 +245,7 @@ fn what_would_never_end_or_say_nothing_is_refused() {
     }
     has(
         &lab.dyno("lab plan /dev/zero").failure(2),
-        &["is a file of text"],
+        &["must be a text file"],
     );
     // How far it goes is said before.
     let more = "[design]\nprecision = '1 %'\nmax_blocks = 12\nrerun_best = true\nbudget = '1m'\n";
@@ -268,6 +271,6 @@ fn one_results_file_is_run_by_one_process() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let said = lab.dyno("lab run a.toml --name other").failure(1);
-    has(&said, &["a is being run already, by process"]);
+    has(&said, &["a is already running, in process"]);
     drop(running);
 }

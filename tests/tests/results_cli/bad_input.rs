@@ -78,24 +78,24 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate \
          '5/s for 3s' -c '4 for 3s'",
         2,
-        "--rate and --sessions cannot both have a schedule: which of them is the load?",
+        "--rate and --sessions cannot both have a schedule; give it to one of them",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c '1..4 over 3s' \
          --ramp-up 3s",
         2,
-        "--ramp-up means nothing beside a schedule of --sessions: make a ramp its first part",
+        "--ramp-up has no effect with a schedule of --sessions; make a ramp its first part",
     ),
     (
         "saturate oltp_point_select -T sqlite:t.db --rate '5/s for 3s'",
         2,
-        "--rate: dyno saturate compares numbers of sessions at one load; give a schedule \
-         to dyno run",
+        "--rate: dyno saturate compares numbers of sessions at one rate; use a schedule \
+         with dyno run",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --in-one-run",
         2,
-        "--in-one-run belongs to dyno saturate; dyno run takes --sessions",
+        "--in-one-run is an option of dyno saturate; dyno run takes --sessions",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --arrivals \
@@ -107,13 +107,13 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rand-type \
          zipf",
         2,
-        "--rand-type: 'zipf' is none of uniform, gaussian, special, pareto, zipfian",
+        "--rand-type: 'zipf' is not one of uniform, gaussian, special, pareto, zipfian",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 \
          --percentiles 50,x",
         2,
-        "--percentiles: 'x' is no percentile (above 0 and up to 100)",
+        "--percentiles: 'x' is not a percentile (above 0, at most 100)",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --fail-if \
@@ -133,7 +133,7 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --expect \
          foo",
         2,
-        "--expect: 'foo' is no NAME=VALUE, e.g. \
+        "--expect: 'foo' is not NAME=VALUE, e.g. \
          --expect='innodb_flush_log_at_trx_commit=1'",
     ),
     (
@@ -152,7 +152,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --claim hot",
         2,
-        "--claim: 'hot' is none of in-memory, on-disk, cold, warm",
+        "--claim: 'hot' is not one of in-memory, on-disk, cold, warm",
     ),
     (
         "run oltp_point_select -T mysq://x/y",
@@ -176,13 +176,13 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --plan \
          missing.json",
         2,
-        "unexpected argument 'missing.json' after oltp_point_select; dyno run --plan \
-         FILE, without a workload, runs what the plan says",
+        "unexpected argument 'missing.json' after oltp_point_select; to run a plan: \
+         dyno run --plan FILE, without a workload",
     ),
     (
         "prepare oltp_point_select -T sqlite:t.db --rate 5/s",
         2,
-        "--rate belongs to dyno run; dyno prepare has no use for it",
+        "--rate is an option of dyno run; dyno prepare does not use it",
     ),
     (
         "show 9",
@@ -198,13 +198,13 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "compare 1",
         2,
-        "dyno compare needs a NEW run to set against the base",
+        "dyno compare needs a NEW run to compare with the base",
     ),
     (
         "compare 1 1 --fail-if 'rate < 0.9'",
         2,
-        "--fail-if: rate < 0.9/s is no ratio; write for example 'rate < 0.95x', or \
-         give it to `dyno run`",
+        "--fail-if: rate < 0.9/s is not a ratio; write e.g. 'rate < 0.95x', or use it \
+         with `dyno run`",
     ),
     (
         "table --rows memmory",
@@ -230,7 +230,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "list runs --verdict good",
         2,
-        "--verdict: 'good' is none of valid, doubtful, refused",
+        "--verdict: 'good' is not one of valid, doubtful, refused",
     ),
     (
         "report 1 -o empty",
@@ -240,7 +240,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "export 1 --format xml",
         2,
-        "--format: 'xml' is none of json, csv, series, hlog, openmetrics, folded",
+        "--format: 'xml' is not one of json, csv, series, hlog, openmetrics, folded",
     ),
     (
         "import sysbench nothere.log",
@@ -257,8 +257,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "import .",
         2,
-        "'.' is a folder: name the tool whose logs it holds first, for example `dyno import \
-         sysbench .`; tools are sysbench, pgbench, fio, hammerdb",
+        "'.' is a folder: name the tool of its logs first, e.g. `dyno import sysbench .`; \
+         tools are sysbench, pgbench, fio, hammerdb",
     ),
     (
         "import ycsb notalog.txt",
@@ -302,18 +302,14 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "saturate oltp_point_select -T sqlite:t.db --ladder 4,2",
         2,
-        "--ladder: 4,2 does not go up from step to step",
+        "--ladder: 4,2 does not increase from step to step",
     ),
     (
         "doctor x",
         2,
-        "unexpected argument 'x'; a server is named by --target URL",
+        "unexpected argument 'x'; name a server with --target URL",
     ),
-    (
-        "completions ksh",
-        2,
-        "'ksh' is none of the shells that dyno completes in: bash, zsh, fish",
-    ),
+    ("completions ksh", 2, "'ksh' is not one of bash, zsh, fish"),
 ];
 
 #[test]

@@ -82,7 +82,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
     );
     has(
         &lab.dyno("compare 1,2,3 4,5,6 --factor bogus").failure(2),
-        &["nothing that begins so; they differ in", "option gap"],
+        &["no difference has this name or beginning", "option gap"],
     );
     // A limit is decided by the interval.
     let decided = |limit: &str, inside: &dyn Fn(f64) -> bool| {
@@ -100,7 +100,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
     decided("> 2x", &|ratio| ratio > 2.0);
     has(
         &lab.dyno("compare 1 4 --fail-if 'rate < 100'").failure(2),
-        &["is no ratio", "0.95x"],
+        &["is not a ratio", "0.95x"],
     );
     // Several sides against the same base.
     let several = lab.json("compare 1 2 4 --json");

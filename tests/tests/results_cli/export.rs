@@ -48,7 +48,7 @@ fn a_run_leaves_in_every_format() {
     assert!(first.starts_with('{'), "{first}");
     // Nothing is replaced unawares.
     let taken = lab.dyno("export last --format csv -o run.json").failure(1);
-    has(&taken, &["run.json is there already", "--force"]);
+    has(&taken, &["run.json already exists", "--force"]);
     assert_eq!(fs::read_to_string(lab.path("run.json")).unwrap(), first);
     lab.dyno("export last --format csv -o run.json --force")
         .success();
@@ -66,7 +66,7 @@ fn a_run_leaves_in_every_format() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     has(
         &lab.dyno("export --format xml").failure(2),
-        &["none of json, csv, series, hlog, openmetrics"],
+        &["not one of json, csv, series, hlog, openmetrics"],
     );
     has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
 }
@@ -86,7 +86,7 @@ fn runs_become_one_page() {
         .success();
     has(&output, &["page.html: 2 runs"]);
     let taken = lab.dyno("report 1 -o page.html").failure(1);
-    has(&taken, &["page.html is there already", "--force"]);
+    has(&taken, &["page.html already exists", "--force"]);
     let page = fs::read_to_string(lab.path("page.html")).unwrap();
     for line in lab.json("list runs --json").as_array().unwrap() {
         let name = line["name"].as_str().unwrap();

@@ -183,14 +183,14 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     near(&result["started_unix_s"], 1_795_265_112.0, 0.0);
     has(&lab.dyno("list runs").success(), &["2026-11-21 12:45"]);
     for (option, told) in [
-        ("--started noon", "--started: 'noon' is no date with a time"),
-        ("--utc-offset here", "--utc-offset: 'here' is no distance"),
         (
-            "--vmstat-interval 0",
-            "--vmstat-interval: a delay is longer",
+            "--started noon",
+            "--started: 'noon' is neither a date with a time",
         ),
+        ("--utc-offset here", "--utc-offset: 'here' is not an offset"),
+        ("--vmstat-interval 0", "--vmstat-interval must be above 0"),
         ("--iostat-interval x", "--iostat-interval"),
-        ("--percentile 101", "--percentile: 101 is not above 0"),
+        ("--percentile 101", "--percentile must be above 0"),
         ("--profile odd", "--profile: 'odd' is neither"),
     ] {
         has(&lab.dyno(&format!("{line} {option}")).failure(2), &[told]);
@@ -232,7 +232,7 @@ fn what_is_no_log_changes_nothing() {
     }
     assert_eq!(query(&lab.path("dyno.db"), "SELECT id FROM run"), [["1"]]);
     for (line, told) in [
-        ("import", "what is to be imported?"),
+        ("import", "dyno import needs a TOOL"),
         ("import ycsb x", "'ycsb' is not one of the tools"),
         ("import sysbench", "no file to import"),
     ] {
@@ -360,7 +360,7 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
 
     // Again: nothing is there twice.
     let again = lab.dyno(&line).failure(1);
-    has(&again, &["0 new runs", "6 runs there already"]);
+    has(&again, &["0 new runs", "6 runs already imported"]);
     lab.dyno(&format!("{line} --replace -q")).failure(1);
     assert_eq!(lab.number("SELECT count(*) FROM run"), 6.0);
 
@@ -368,7 +368,7 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
         ("--pattern 'BP{memory'", "has a { without its }"),
         ("--pattern '{a}/{a}'", "has {a} twice"),
         ("--pattern 'xfs-off/BP{m}/rse.txt'", "the nearest are"),
-        ("--vmstat x", "--vmstat is about one log"),
+        ("--vmstat x", "--vmstat applies to one log"),
     ] {
         let line = format!("import sysbench {} {options}", lab.path("old").display());
         has(&lab.dyno(&line).failure(2), &[told]);
@@ -405,7 +405,7 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     near(&result["measured_s"], 60.0, 1e-9);
     for (line, told) in [
         ("show --from 99s", "the measurement is 60 s long"),
-        ("show --from 5s --to 2s", "not behind its beginning"),
+        ("show --from 5s --to 2s", "must end after its start"),
         ("compare 1 1 --to soon", "--to: 'soon' is not a duration"),
     ] {
         has(&lab.dyno(line).failure(2), &[told]);
@@ -419,10 +419,7 @@ fn one_log_is_not_there_twice() {
     let vmstat = lab.file("vmstat.txt", &vmstat_log(12));
     lab.dyno(&format!("import sysbench {file}")).success();
     let line = format!("import sysbench {file} --note again");
-    has(
-        &lab.dyno(&line).failure(1),
-        &["already, as run 1", "--replace"],
-    );
+    has(&lab.dyno(&line).failure(1), &["as run 1", "--replace"]);
     lab.dyno(&format!("{line} --replace")).success();
     assert_eq!(
         query(&lab.path("dyno.db"), "SELECT note FROM run"),
@@ -462,7 +459,7 @@ fn a_log_is_imported_though_what_lies_beside_it_is_damaged() {
         &output,
         &[
             "2 of 2 logs imported",
-            "without what lies beside it: damaged/res.txt",
+            "without the files next to it: damaged/res.txt",
         ],
     );
     let idle = "SELECT count(DISTINCT run_id) FROM series WHERE name = 'host.cpu.idle'";

@@ -112,7 +112,7 @@ fn pgbench_to_the_last_digit() {
     let again = lab
         .dyno("import pgbench logs --pattern 'c{clients}/out.txt'")
         .success();
-    has(&again, &["0 new runs; 2 runs there already"]);
+    has(&again, &["0 new runs; 2 runs already imported"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     );
     refused(
         "import sar.txt",
-        "sar.txt looks like a log of sar, and that is no benchmark",
+        "sar.txt looks like a log of sar, which is not a benchmark",
     );
     refused(
         "import ycsb x",

@@ -428,7 +428,7 @@ fn options_without_sense_are_refused_before_anything_runs() {
     let run = |options: &str| lab.dyno(&format!("run oltp_point_select {options}"));
     has(
         &run(&format!("--metrics {port}")).failure(1),
-        &["cannot listen at", "another port"],
+        &["cannot listen on", "another port"],
     );
     has(
         &run("--metrics 99999").failure(2),
@@ -444,7 +444,7 @@ fn options_without_sense_are_refused_before_anything_runs() {
     );
     has(
         &run("--otlp-temporality delta").failure(2),
-        &["--otlp, which is not given"],
+        &["--otlp-temporality needs --otlp"],
     );
     has(
         &run("--otlp http://a:1 --otlp-temporality sum").failure(2),

@@ -251,5 +251,5 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
     lab.file("p.json", &plan);
     let line = "run --plan p.json --api-password c4nary --events 3 -t 0 --warmup 0";
     let warned = lab.dyno(line).success();
-    assert!(warned.stderr.contains("not what it was"), "{warned:?}");
+    assert!(warned.stderr.contains("has changed since"), "{warned:?}");
 }

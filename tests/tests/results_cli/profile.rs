@@ -103,7 +103,7 @@ fn samples_of(
         false => assert_eq!(exported(lab, run), kept),
         true => {
             let none = lab.dyno(&format!("export {run} --format folded"));
-            has(&none.failure(1), &["there is no CPU profile of it"]);
+            has(&none.failure(1), &["it has no CPU profile"]);
         }
     }
     kept

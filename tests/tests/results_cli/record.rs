@@ -117,14 +117,14 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     let text = lab.dyno("list runs").success();
     has(&text, &["oltp_point_select", "oltp_read_only", "refused"]);
     let none = lab.dyno("list runs --note nothing").success();
-    has(&none, &["No run in dyno.db is like that."]);
+    has(&none, &["No run in dyno.db matches."]);
     for (filter, told) in [
-        ("--verdict good", "none of valid, doubtful, refused"),
+        ("--verdict good", "not one of valid, doubtful, refused"),
         ("--since yesterday", "--since: 'yesterday'"),
         ("--limit some", "--limit"),
         (
             "--state ready",
-            "none of running, unfinished, completed, interrupted, failed, imported",
+            "not one of running, unfinished, completed, interrupted, failed, imported",
         ),
     ] {
         has(

@@ -38,7 +38,7 @@ fn the_highest_rate_lies_between_its_bounds_and_each_trial_is_a_run() {
     has(
         &shown,
         &[
-            "Searching the highest rate that keeps p50 < 100 ms",
+            "Searching for the highest rate that keeps p50 < 100 ms",
             "#1 ",
             "keeps p50 < 100 ms (between ",
             "goodput ",
@@ -162,7 +162,7 @@ fn mistakes_are_told_before_anything_runs() {
         ),
         (
             "search oltp_point_select -T sqlite:t.db 'p99 > 10ms'",
-            "'p99 > 10ms' is no promise",
+            "'p99 > 10ms' is not a promise",
         ),
         (
             "search oltp_point_select 'p99 < 10ms'",
@@ -170,7 +170,7 @@ fn mistakes_are_told_before_anything_runs() {
         ),
         (
             "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --rate 5",
-            "--rate means nothing to a search",
+            "--rate does not apply to a search",
         ),
         (
             "search oltp_point_select -T sqlite:t.db 'p99 < 10ms' --table-sise 5",
@@ -178,11 +178,11 @@ fn mistakes_are_told_before_anything_runs() {
         ),
         (
             "search insert_benchmark -T sqlite:t.db 'p99 < 10ms'",
-            "insert_benchmark has phases, each a run of its own: it cannot be searched",
+            "insert_benchmark has phases, each a separate run: dyno search cannot run it",
         ),
         (
             "search cpu 'p99 < 10ms' --ledger off",
-            "--ledger means nothing to cpu",
+            "--ledger does not apply to cpu",
         ),
         (
             "run oltp_point_select -T sqlite:t.db --votes 5",

@@ -84,7 +84,10 @@ fn what_no_run_has_is_told_with_what_there_is() {
             "table --rows memory --where memory=2G",
             "--where: memory has no level '2G'; it has 1G",
         ),
-        ("table --rows memory --csv --json", "two formats"),
+        (
+            "table --rows memory --csv --json",
+            "--csv and --json cannot be used together",
+        ),
         ("list runs --where memory", "'memory' has no level"),
     ] {
         has(&lab.dyno(line).failure(2), &[why]);

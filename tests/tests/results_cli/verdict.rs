@@ -73,9 +73,9 @@ fn a_finding_is_waived_by_name_with_a_reason() {
             &["no check 'requested-setings'", "'requested-settings'"][..],
         ),
         ("warmup=why", &["did you mean 'warm-up'?"]),
-        ("requested-settings", &["is no CHECK=REASON"]),
-        ("'requested-settings= '", &["is no CHECK=REASON"]),
-        ("secrets=why", &["'secrets' does not speak against run 1"]),
+        ("requested-settings", &["is not CHECK=REASON"]),
+        ("'requested-settings= '", &["is not CHECK=REASON"]),
+        ("secrets=why", &["'secrets' is not a finding against run 1"]),
     ] {
         has(&lab.dyno(&format!("waive 1 {pair}")).failure(2), texts);
     }
@@ -109,7 +109,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
     // The same before a run.
     for (pair, told) in [
         ("nosuch=why", "there is no check"),
-        ("stalls", "is no NAME=VALUE"),
+        ("stalls", "is not NAME=VALUE"),
     ] {
         has(
             &lab.dyno(&format!("{run} --waive {pair}")).failure(2),
@@ -124,17 +124,17 @@ fn options_of_record_and_verdict_that_make_no_sense() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (option, told) in [
-        ("--claim hot", "none of in-memory, on-disk, cold, warm"),
-        ("--expect sync_binlog", "is no NAME=VALUE"),
-        ("--expect =1", "is no NAME=VALUE"),
-        ("--expect sync_binlog=", "is no NAME=VALUE"),
+        ("--claim hot", "not one of in-memory, on-disk, cold, warm"),
+        ("--expect sync_binlog", "is not NAME=VALUE"),
+        ("--expect =1", "is not NAME=VALUE"),
+        ("--expect sync_binlog=", "is not NAME=VALUE"),
         ("--observe some", "neither on nor off"),
-        ("--calibrate often", "none of auto, always, never"),
-        ("--waive stalls", "is no NAME=VALUE"),
+        ("--calibrate often", "not one of auto, always, never"),
+        ("--waive stalls", "is not NAME=VALUE"),
         ("--gate=yes", "--gate"),
         (
             "--expect sync_binlog=1 --observe off",
-            "--expect needs the server's settings, which --observe off leaves unread",
+            "--expect needs the server's settings, which --observe off does not read",
         ),
     ] {
         let output = lab.dyno(&format!("run oltp_point_select {target} {option}"));

@@ -94,7 +94,7 @@ fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
     lab.wait_for_nobody();
 
     let mut dyno = lab.start("server up ./own --foreground");
-    dyno.tells("ends, and its data go");
+    dyno.tells("to stop the server and remove its data");
     dyno.signal(libc::SIGKILL);
     lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["own", "down"]);

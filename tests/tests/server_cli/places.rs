@@ -166,7 +166,10 @@ fn a_server_is_limited_from_its_first_instruction_on() {
     assert!(!groups(&name).is_empty());
     has(
         &lab.dyno("server list").success(),
-        &["removed what a server left", "512 MiB of memory"],
+        &[
+            "removed the remains of a killed server",
+            "512 MiB of memory",
+        ],
     );
     assert_eq!(groups(&name), Vec::<PathBuf>::new());
     lab.dyno(&format!("server restart {name}")).success();
@@ -229,7 +232,7 @@ fn what_cannot_be_is_found_before_anything_is_made() {
         ("--memory much", 2, "--memory: 'much'"),
         ("--iops x", 2, "--iops: 'x'"),
         ("--fs ntfs", 2, "it makes ext4, xfs, btrfs and zfs"),
-        ("--mount noatime", 2, "name its kind by --fs"),
+        ("--mount noatime", 2, "set its kind with --fs"),
         ("--fs ext4 --fs-size 1M", 2, "or more, not 1.00 MiB"),
         (
             "--fs ext4 --mount a;b",

@@ -10,7 +10,7 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
     for signal in [libc::SIGKILL, libc::SIGINT, libc::SIGTERM] {
         let lab = Lab::new();
         let mut dyno = lab.start("server up postgresql --foreground");
-        dyno.tells("ends, and its data go");
+        dyno.tells("to stop the server and remove its data");
         let server = lab.server("postgresql");
         assert_eq!(server["state"], "up");
         dyno.signal(signal);
@@ -28,13 +28,13 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
 fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
     let lab = Lab::new();
     let mut dyno = lab.start("server up postgresql --foreground");
-    dyno.tells("ends, and its data go");
+    dyno.tells("to stop the server and remove its data");
     lab.dyno("server restart postgresql --set work_mem=8MB")
         .success();
     let ended = dyno.finish(std::time::Duration::from_secs(60)).success();
     has(
         &ended,
-        &["another command stopped postgresql; its data stay"],
+        &["another command stopped postgresql; its data are kept"],
     );
     assert_eq!(lab.server("postgresql")["state"], "up");
     lab.dyno("server down postgresql").success();

@@ -105,8 +105,11 @@ fn bad_command_lines_are_told_of() {
     for (arguments, told) in [
         (&["last"][..], "unexpected argument 'last'"),
         (&[], "--target URL, --run RUN or --haproxy SOCKET"),
-        (&["--run", "last", "--haproxy", "x"], "name one of them"),
-        (&["--run", "last", "--proxysql"], "say what a --target is"),
+        (
+            &["--run", "last", "--haproxy", "x"],
+            "cannot be used together",
+        ),
+        (&["--run", "last", "--proxysql"], "need a --target"),
         (
             &["-T", "mysql://h", "--interval", "1ms"],
             "from 100ms to 1h",
@@ -114,7 +117,7 @@ fn bad_command_lines_are_told_of() {
         (&["-T", "mysql://h", "--count", "0"], "at least 1"),
         (
             &["-T", "mysql://h", "--proxysql", "--pgbouncer"],
-            "cannot both be",
+            "cannot be used together",
         ),
         (&["-T", "nonsense"], "bad target URL"),
         (&["--haproxy", ""], "a path or HOST:PORT"),

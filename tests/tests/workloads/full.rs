@@ -73,7 +73,7 @@ fn a_file_system_that_fills_is_told_and_cleaned_up() {
         ))
         .success();
         for text in [
-            "there is no room left for the tables: make some, then `dyno cleanup",
+            "no space is left for the tables: free some, drop what was loaded with `dyno cleanup",
             "database or disk is full",
         ] {
             assert!(output.stderr.contains(text), "no '{text}': {output:?}");
@@ -144,7 +144,7 @@ fn a_server_without_room_is_told_and_cleaned_up() {
             ("linkbench", "--maxid 200001 -c 2"),
         ] {
             let prepare = format!("prepare {workload} {options}");
-            refused(&place, &prepare, "there is no room left for the tables");
+            refused(&place, &prepare, "no space is left for the tables");
             let run = format!("run {workload} {options} -t 1s {QUIET}");
             refused(&place, &run, "dyno cleanup");
             let checked = place.dyno(&format!("check {workload} {options}"));

@@ -253,9 +253,9 @@ fn a_ladder_tells_what_more_sessions_add_and_cost() {
     let table = dyno_in(folder.path(), &line.replace("--json", "")).success();
     assert!(table.stdout.contains("knee"), "{table:?}");
     for (line, says) in [
-        ("run cpu --ladder 1,2", "belongs to dyno saturate"),
-        ("saturate cpu --ladder 4,2", "does not go up"),
-        ("saturate cpu --ladder 1,x", "no number of sessions"),
+        ("run cpu --ladder 1,2", "is an option of dyno saturate"),
+        ("saturate cpu --ladder 4,2", "does not increase"),
+        ("saturate cpu --ladder 1,x", "not a number of sessions"),
         ("saturate cpu --sessions 4", "not --sessions"),
     ] {
         let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(2);
@@ -266,9 +266,9 @@ fn a_ladder_tells_what_more_sessions_add_and_cost() {
 #[test]
 fn what_means_nothing_is_refused() {
     for (line, says) in [
-        ("cpu --target sqlite:x.db", "--target means nothing to cpu"),
-        ("cpu --workers 2", "a thread of its own"),
-        ("cpu --rand-type zipfian", "draws nothing"),
+        ("cpu --target sqlite:x.db", "--target does not apply to cpu"),
+        ("cpu --workers 2", "its own thread"),
+        ("cpu --rand-type zipfian", "uses no random distribution"),
         ("cpu --cpu-max-prime 3", "at least 4"),
         ("memory --memory-block-size 12", "no multiple of 8"),
         ("memory --memory-oper erase", "none of read, write, none"),

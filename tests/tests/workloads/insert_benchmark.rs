@@ -248,7 +248,7 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
     for line in ["BREAK 1", "1 BREAK", "1 BREAK BREAK last"] {
         let wrong = phases(line);
         assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
-        assert!(wrong.stderr.contains("BREAK stands between"), "{wrong:?}");
+        assert!(wrong.stderr.contains("BREAK must be between"), "{wrong:?}");
     }
     let wrong = phases("gone-away");
     assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");

@@ -23,9 +23,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno agent --join URL --name NAME --key FILE [--ca FILE]\n\n\
-             Makes a share of the load of a run: waits on a bus until one names it, takes part,\n\
-             and ends, with status 1 where the run failed or was called off.\n\
-             `dyno run --agents local:N,ssh:HOST` starts agents without this.\n{}",
+             Run a share of a run's load: wait on a bus until a run names this agent, take part, \
+             and exit.\n\
+             The exit status is 1 if the run failed or was called off.\n\
+             `dyno run --agents local:N,ssh:HOST` starts agents without this command.\n\
+             {}",
             help(AGENT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -45,9 +47,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         (true, false) => LaunchConfig::read()?.into(),
         (false, true) => joined(&parsed)?,
         (true, true) => {
-            return Err(usage(
-                "--join and --stdin-key are two ways to be told of a run: take one",
-            ));
+            return Err(usage("--join and --stdin-key cannot be used together"));
         }
         (false, false) => {
             return Err(usage(
@@ -66,7 +66,7 @@ pub fn main(args: &[String]) -> Result<u8> {
 /// Waits for a run on a bus.
 fn joined(parsed: &Parsed) -> Result<Membership> {
     let name = parsed.value("name");
-    let name = name.ok_or_else(|| usage("--join: --name NAME says which agent this is"))?;
+    let name = name.ok_or_else(|| usage("--join needs --name NAME, the name of this agent"))?;
     let name = AgentName::new(name).map_err(|error| usage(format!("--name: {error}")))?;
     let limit = settings::duration(parsed, "wait", Duration::ZERO)?;
     let limit = match parsed.has("wait") {
@@ -74,10 +74,10 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
         false => Duration::MAX,
     };
     let bus = ExternalBus::read(parsed, "join", ["key", "ca"])?;
-    let bus = bus.ok_or_else(|| usage("--join URL names the bus"))?;
+    let bus = bus.ok_or_else(|| usage("dyno agent needs --join URL, the address of the bus"))?;
     let role = Role::Agent(name.clone());
     let waiting = bus.config(RunId::new("any")?, role.clone());
-    let waits = || console::note(&format!("agent {name} is connected, and waits for a run"));
+    let waits = || console::note(&format!("agent {name} is connected and waits for a run"));
     let Some(run) = await_call(&waiting, limit, waits)? else {
         bail!("no run named the agent {name} in time");
     };

@@ -51,9 +51,9 @@ fn text(made: &Calibration) -> String {
     format!(
         "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
          client CPU    {:.2} µs per event\n\
-         seen          {} events/s with {}, while the null server took its share of this host\n\
-         jitter        p99.9 {:.3} ms; a worker was stalled for {:.2} ms at most\n\
-         A run is doubted above 70 % of the ceiling. Kept for the same script, options, sessions \
+         measured      {} events/s with {}, while the null server used part of this host\n\
+         jitter        p99.9 {:.3} ms; longest stall of a worker {:.2} ms\n\
+         Above 70 % of the ceiling, a run is doubtful. Kept for the same script, options, sessions \
          and workers on this host.\n",
         rate(made.events_per_s_max),
         counted(made.workers, "worker"),

@@ -30,10 +30,12 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno compare BASE NEW…\n       dyno compare --where NAME=LEVEL,…\n\n\
-             Each is `last`, a run's number or the beginning of its name; FILE:RUN is a run of \
-             another results file. Runs with commas between them are repetitions of the same: \
-             `dyno compare 1,2,3 4,5,6`.\n{}",
+            "Usage: dyno compare BASE NEW…\n\
+             \x20      dyno compare --where NAME=LEVEL,…\n\n\
+             BASE and NEW are `last`, a run's number or the beginning of its name; FILE:RUN is a \
+             run in another results file. Join repetitions with commas: `dyno compare 1,2,3 \
+             4,5,6`.\n\
+             {}",
             help(COMPARE, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -45,10 +47,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     if sides.is_empty() {
         return Err(usage(match parsed.has("where") {
             true => {
-                "--where: the runs like that differ in no factor, workload, server or number of \
-                 sessions, so that there is nothing to set against the base"
+                "--where: the selected runs differ in no factor, workload, server or number of \
+                 sessions, so there is nothing to compare"
             }
-            false => "dyno compare needs a NEW run to set against the base",
+            false => "dyno compare needs a NEW run to compare with the base",
         }));
     }
     let options = CompareOptions {
@@ -100,8 +102,8 @@ fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
     let conditions = thresholds(parsed)?;
     match conditions.iter().find(|condition| !condition.is_ratio()) {
         Some(other) => Err(usage(format!(
-            "--fail-if: {other} is no ratio; write for example 'rate < 0.95x', or give it to \
-             `dyno run`"
+            "--fail-if: {other} is not a ratio; write e.g. 'rate < 0.95x', or use it with `dyno \
+             run`"
         ))),
         None => Ok(conditions),
     }
@@ -138,7 +140,7 @@ impl Held {
         };
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
-            (Some(ratio), ..) => format!("{ratio:.3}x, whose interval is not known"),
+            (Some(ratio), ..) => format!("{ratio:.3}x, interval unknown"),
             _ => "there is no such ratio".to_owned(),
         };
         format!("  {mark:13} {}: {found}\n", self.condition)
@@ -186,9 +188,10 @@ fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[Stri
         let names: BTreeSet<&str> = found.iter().map(|found| found.what.as_str()).collect();
         let some: Vec<&str> = names.into_iter().take(DIFFERENCES_TOLD).collect();
         return Err(usage(match some.is_empty() {
-            true => format!("--factor {factor}: the runs differ in nothing that is recorded"),
+            true => format!("--factor {factor}: the runs do not differ in anything recorded"),
             false => format!(
-                "--factor {factor}: the runs differ in nothing that begins so; they differ in {}",
+                "--factor {factor}: no difference has this name or beginning; the runs differ in \
+                 {}",
                 some.join(", ")
             ),
         }));

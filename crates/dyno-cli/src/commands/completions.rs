@@ -17,7 +17,7 @@ const BINDINGS: [&str; 3] = [
 const USAGE: &str = "\
 Usage: dyno completions bash|zsh|fish
 
-Prints what the shell needs to complete command lines of dyno:
+Print a shell completion script. To load it:
   bash  eval \"$(dyno completions bash)\"          in ~/.bashrc
   zsh   eval \"$(dyno completions zsh)\"           in ~/.zshrc, after compinit
   fish  dyno completions fish | source           in ~/.config/fish/config.fish
@@ -38,11 +38,9 @@ pub fn main(args: &[String]) -> Result<u8> {
         _ => return Err(usage("dyno completions needs one of bash, zsh, fish")),
     };
     let known = SHELLS.iter().position(|known| *known == shell);
-    let binding = known.and_then(|at| BINDINGS.get(at)).ok_or_else(|| {
-        usage(format!(
-            "'{shell}' is none of the shells that dyno completes in: bash, zsh, fish"
-        ))
-    })?;
+    let binding = known
+        .and_then(|at| BINDINGS.get(at))
+        .ok_or_else(|| usage(format!("'{shell}' is not one of bash, zsh, fish")))?;
     console::raw(binding.as_bytes());
     Ok(STATUS_DONE)
 }

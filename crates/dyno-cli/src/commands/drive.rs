@@ -71,7 +71,7 @@ fn schedule(parsed: &Parsed) -> Result<Option<LoadSchedule>> {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             return Err(usage(
-                "--rate and --sessions cannot both have a schedule: which of them is the load?",
+                "--rate and --sessions cannot both have a schedule; give it to one of them",
             ));
         }
         (Some(found), None) | (None, Some(found)) => found,
@@ -82,19 +82,19 @@ fn schedule(parsed: &Parsed) -> Result<Option<LoadSchedule>> {
     };
     if what == Scheduled::Sessions && parsed.has("rate") {
         return Err(usage(
-            "--sessions has a schedule and --rate a rate: with a rate the load does not depend on \
-             the sessions; give the schedule to --rate",
+            "--sessions has a schedule, but with --rate the load does not depend on the sessions; \
+             give the schedule to --rate",
         ));
     }
     let ramp_up = settings::duration(parsed, "ramp-up", Duration::ZERO)?;
     if what == Scheduled::Sessions && !ramp_up.is_zero() {
         return Err(usage(
-            "--ramp-up means nothing beside a schedule of --sessions: make a ramp its first part",
+            "--ramp-up has no effect with a schedule of --sessions; make a ramp its first part",
         ));
     }
     if settings::count(parsed, "events", 0)? > 0 {
         return Err(usage(format!(
-            "--events means nothing beside a schedule of --{name}, which says how long the run is"
+            "--events has no effect with a schedule of --{name}, which sets the length of the run"
         )));
     }
     let read = LoadSchedule::parse(&text, what, time);
@@ -123,9 +123,7 @@ fn sessions(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<u32> {
 fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<OpenLoop>> {
     let Some(text) = parsed.value("rate") else {
         return match parsed.has("arrivals") {
-            true => Err(usage(
-                "--arrivals says how --rate's events are spaced: give a --rate as well",
-            )),
+            true => Err(usage("--arrivals needs --rate, whose events it spaces")),
             false => Ok(None),
         };
     };
@@ -136,7 +134,7 @@ fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<
     let highest = schedule.map_or(per_second, LoadSchedule::max);
     if highest > RATE_MAX {
         return Err(usage(format!(
-            "--rate: {} events per second are more than a run can have: {} at most",
+            "--rate: {} events per second are too many; at most {}",
             units::human_number(highest, 0),
             units::human_number(RATE_MAX, 0)
         )));
@@ -172,22 +170,21 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     };
     if parsed.has("agents") {
         return Err(usage(
-            "--shard means nothing with --agents: each agent is given its part",
+            "--shard cannot be used with --agents: each agent gets its part",
         ));
     }
     let shard = Shard::parse(text).map_err(|error| usage(format!("--shard: {error}")))?;
     // 0 is another one each time.
     if settings::count(parsed, "seed", 0)? == 0 {
         return Err(usage(
-            "--shard: give all load generators the same --seed above 0, of which each takes its \
-             part",
+            "--shard: give all load generators the same --seed above 0",
         ));
     }
     let portion = Portion::of(&shard);
     if portion.is_none_or(|own| own.count(sessions.into()) == 0) {
         return Err(usage(format!(
-            "--shard {shard}: {} load generators need as many sessions at least, and --sessions, \
-             those of all together, is {sessions}",
+            "--shard {shard}: {} load generators need at least as many sessions in total, but \
+             --sessions is {sessions}",
             shard.of
         )));
     }
@@ -212,18 +209,18 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
         .filter(|seconds| seconds.is_finite());
     let Some(unix_s) = seconds else {
         return Err(usage(format!(
-            "--begin-at: '{text}' is no instant such as 2026-11-24T05:00:00Z"
+            "--begin-at: '{text}' is not an instant such as 2026-11-24T05:00:00Z"
         )));
     };
     let late_s = wall_time().as_secs_f64() - unix_s;
     if late_s > 0.0 {
         return Err(usage(format!(
-            "--begin-at: {text} was {late_s:.1} s ago; give an instant that lies ahead, or now"
+            "--begin-at: {text} was {late_s:.1} s ago; give a later instant, or now"
         )));
     }
     if -late_s > AHEAD_MAX_S {
         return Err(usage(format!(
-            "--begin-at: {text} is more than a century ahead; give an instant that comes sooner"
+            "--begin-at: {text} is more than a century ahead; give an earlier instant"
         )));
     }
     Ok(Some(unix_s))

@@ -16,7 +16,7 @@ use crate::{STATUS_DONE, console, run_store};
 /// As Prometheus' tools take them in, with time stamps.
 fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
     let families = dyno_metrics::history(run).context(
-        "it is not known when its measurement began, which OpenMetrics needs; other formats do not",
+        "the start of its measurement is unknown, and OpenMetrics needs it; use another format",
     )?;
     Ok(text::encode(&families, text::Version::OpenMetrics).into_bytes())
 }
@@ -27,8 +27,8 @@ fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
         let why = run.not_observed("profile.server");
         let why = why.or_else(|| run.not_observed("profile.client"));
         bail!(
-            "there is no CPU profile of it: {}",
-            why.unwrap_or("dyno run --cpu-profile takes one")
+            "it has no CPU profile: {}",
+            why.unwrap_or("dyno run --cpu-profile records one")
         );
     }
     Ok(folded::stacks(run).into_bytes())
@@ -54,7 +54,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         [run] => *run,
         several => {
             return Err(usage(format!(
-                "one run is exported at a time, not {}",
+                "dyno export takes one run, not {}",
                 several.join(", ")
             )));
         }
@@ -69,8 +69,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         "folded" => stacks,
         other => {
             return Err(usage(format!(
-                "--format: '{other}' is none of json, csv, series, hlog, openmetrics, \
-                 folded"
+                "--format: '{other}' is not one of json, csv, series, hlog, openmetrics, folded"
             )));
         }
     };

@@ -24,13 +24,16 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, FLEET, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno fleet keys FOLDER NAME…\n       dyno fleet collect RUN [FILE…]\n\n\
-             keys     writes the configuration of a NATS server over which these agents join\n\
-             \x20        runs, and keys for each of them and for who starts runs. Keys that are\n\
-             \x20        there are kept.\n\
-             collect  puts a run together from the files that its agents kept on their hosts,\n\
-             \x20        where the process that started it is gone, and records it; a run that\n\
-             \x20        is recorded is compared with them.\n{}",
+            "Usage: dyno fleet keys FOLDER NAME…\n\
+             \x20      dyno fleet collect RUN [FILE…]\n\n\
+             keys     Write the configuration of a NATS server for these agents, with keys for \
+             each\n\
+             \x20        agent and for the coordinator. Existing keys are kept.\n\
+             collect  Assemble a run from the files that its agents kept on their hosts, and \
+             record it,\n\
+             \x20        if the process that started it is gone. A recorded run is compared with \
+             the files.\n\
+             {}",
             help(FLEET, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -61,7 +64,7 @@ fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
             console::out(&format!("{told}\n"));
             Ok(STATUS_DONE)
         }
-        Collected::Differs(how) => bail!("the agents' files are not what is recorded of {how}"),
+        Collected::Differs(how) => bail!("the agents' files differ from the record of {how}"),
     }
 }
 
@@ -71,7 +74,8 @@ fn agents(folder: &str, named: Vec<AgentName>) -> Result<Vec<AgentName>> {
     for name in named {
         if name.as_str() == COORDINATOR {
             return Err(usage(format!(
-                "dyno fleet keys: no agent can be called {COORDINATOR}, which is who starts runs"
+                "dyno fleet keys: an agent cannot be called {COORDINATOR}, the name of whoever \
+                 starts runs"
             )));
         }
         all.insert(name);
@@ -107,7 +111,7 @@ fn keys(parsed: &Parsed, folder: &str, names: &[&str]) -> Result<u8> {
     let listen = parsed.value("listen").unwrap_or("127.0.0.1:4222");
     let address: SocketAddr = listen.parse().map_err(|_| {
         usage(format!(
-            "--listen: '{listen}' is no address and port such as 0.0.0.0:4222"
+            "--listen: '{listen}' is not an address and port such as 0.0.0.0:4222"
         ))
     })?;
     if tls.is_none() && !address.ip().is_loopback() {

@@ -82,22 +82,22 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
         ErrorKind::Connections => {
             let sessions = ready.job.drive.sessions;
             Some(format!(
-                "the server does not take {sessions} sessions beside Dyno's own connection, which \
-                 observes it: raise its max_connections or the user's own limit, use fewer \
-                 --sessions, or --observe off"
+                "the server does not accept {sessions} sessions in addition to Dyno's observer \
+                 connection: raise its max_connections or the user's limit, use fewer --sessions, \
+                 or use --observe off"
             ))
         }
         ErrorKind::Full => Some(format!(
-            "there is no room left for the tables: make some, then `dyno cleanup {workload} \
-             --target '{target}'` drops what was loaded; a smaller load takes less"
+            "no space is left for the tables: free some, drop what was loaded with `dyno cleanup \
+             {workload} --target '{target}'`, or load less"
         )),
         ErrorKind::NoTable if is_prepared(ready) => Some(format!(
             "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
              with the same options first"
         )),
         ErrorKind::TableExists => Some(format!(
-            "the workload's tables are there already: `dyno cleanup {workload} --target \
-             '{target}'` with the same options drops them"
+            "the workload's tables already exist: `dyno cleanup {workload} --target '{target}'` \
+             with the same options drops them"
         )),
         ErrorKind::Prepared => {
             let option = match ready.job.sysbench {

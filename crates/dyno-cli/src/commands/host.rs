@@ -45,12 +45,12 @@ pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
         return Ok(());
     };
     let why = match opt.name {
-        "workers" => "each of its sessions has a thread of its own",
-        name if name.starts_with("rand-") => "it draws nothing from a distribution",
+        "workers" => "each of its sessions has its own thread",
+        name if name.starts_with("rand-") => "it uses no random distribution",
         _ => "it measures this host and uses neither a database nor a script",
     };
     Err(usage(format!(
-        "--{} means nothing to {}: {why}",
+        "--{} does not apply to {}: {why}",
         opt.name, test.name
     )))
 }
@@ -74,7 +74,7 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
             console::progress(&format!("{how} test_file.{number}"));
         }
         Progress::Begin | Progress::File(..) => {}
-        Progress::Written(0) => last = "All files were there already.".to_owned(),
+        Progress::Written(0) => last = "All files already existed.".to_owned(),
         Progress::Written(bytes) => {
             let seconds = (Clock.now() - begun) as f64 / 1e9;
             let mib_s = bytes as f64 / 1_048_576.0 / seconds.max(1e-9);
@@ -103,7 +103,7 @@ pub fn with_hint(error: RunError, workload: &str) -> anyhow::Error {
     let error = anyhow::Error::from(error);
     match needs_prepare {
         true => error.context(format!(
-            "the test's files are missing: `dyno prepare {workload}` with the same options makes \
+            "the test's files are missing: `dyno prepare {workload}` with the same options creates \
              them"
         )),
         false => error,

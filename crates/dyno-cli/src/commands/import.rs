@@ -41,16 +41,17 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "{USAGE}\n\n\
-             Reads what other tools print, and judges it by the same rules. TOOL is one of\n\
-             \x20 sysbench  reports, interval lines, histograms, CSV; of sysbench-tpcc, too\n\
+             Import results of other tools, and judge them by the same rules. TOOL is one of\n\
+             \x20 sysbench  reports, interval lines, histograms, CSV; also of sysbench-tpcc\n\
              \x20 pgbench   reports, lines of --progress, files of --log\n\
              \x20 fio       --output-format=json or json+\n\
              \x20 hammerdb  the log of a timed TPROC-C run, its transaction counter, its time \
              profile\n\
              Several runs in one file become several runs. Columns of vmstat, iostat, mpstat and \
-             sar are found by their names. Files may be compressed by gzip or xz; - is standard \
-             input. Of a folder all logs are taken, each with what lies beside it: *.cnf, and \
-             files that are called vmstat, iostat, mpstat or sar.\n{}",
+             sar are found by name. Files may be compressed with gzip or xz; - is standard input. \
+             In a folder, all logs are imported, each with the files next to it: *.cnf, and files \
+             named vmstat, iostat, mpstat or sar.\n\
+             {}",
             help(IMPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -76,9 +77,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             };
             of_folder(&parsed, (tool, folder), pattern.as_ref(), &options, &words)
         }
-        _ if pattern.is_some() => Err(usage(
-            "--pattern is about the files below one folder: name that folder instead of files",
-        )),
+        _ if pattern.is_some() => Err(usage("--pattern needs one folder instead of files")),
         _ => of_files(&parsed, tool, files, &options, words),
     }
 }
@@ -88,7 +87,7 @@ fn tool(words: &[String]) -> Result<(Tool, &[String])> {
     let names = Tool::ALL.map(Tool::name).join(", ");
     let Some((word, files)) = words.split_first() else {
         return Err(usage(format!(
-            "what is to be imported? TOOL is one of {names}\n{USAGE}"
+            "dyno import needs a TOOL, one of {names}\n{USAGE}"
         )));
     };
     let Some(tool) = Tool::named(word) else {
@@ -103,12 +102,12 @@ fn tool(words: &[String]) -> Result<(Tool, &[String])> {
                 format!("{word} looks like {looks}: dyno import {tool} {word}")
             }
             Some((looks, None)) => format!(
-                "{word} looks like {looks}, and that is no benchmark; those whose logs can be \
+                "{word} looks like {looks}, which is not a benchmark; tools whose logs can be \
                  imported are {names}"
             ),
             None if std::path::Path::new(word).is_dir() => format!(
-                "'{word}' is a folder: name the tool whose logs it holds first, for example \
-                 `dyno import sysbench {word}`; tools are {names}"
+                "'{word}' is a folder: name the tool of its logs first, e.g. `dyno import sysbench \
+                 {word}`; tools are {names}"
             ),
             None => format!("'{word}' is not one of the tools whose logs can be imported: {names}"),
         };
@@ -196,11 +195,12 @@ fn of_files(
             }
             Kept::New(_) => {}
             Kept::Already(id) => there.push(format!(
-                "{place} is in {path} already, as run {id}: --replace imports it anew in its place"
+                "{place} is already in {path}, as run {id}: --replace imports it again in its \
+                 place"
             )),
             Kept::Shorter(id) => there.push(format!(
-                "{place} is in {path} already, as run {id}, from when the log was shorter: \
-                 --replace imports it anew in its place"
+                "{place} is already in {path}, as run {id}, from a shorter version of the log: \
+                 --replace imports it again in its place"
             )),
         }
     }
@@ -229,8 +229,8 @@ fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>>
     };
     if files.len() == 1 {
         return Err(usage(format!(
-            "--{twice} is given more than once, and there is one log; with several logs each \
-             file goes to the one in its folder"
+            "--{twice} is given more than once, but there is one log; with several logs, each file \
+             belongs to the log in its folder"
         )));
     }
     let folder = |file: &str| {
@@ -246,12 +246,12 @@ fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>>
                 .filter(|(logs, _)| folder(&logs[0]) == folder(file));
             let (Some((_, beside)), None) = (there.next(), there.next()) else {
                 return Err(usage(format!(
-                    "--{name} {file}: there must be one log in its folder, to which it belongs"
+                    "--{name} {file}: its folder must contain exactly one log"
                 )));
             };
             if beside.insert(name, file.to_owned()).is_some() {
                 return Err(usage(format!(
-                    "--{name} {file}: the log in its folder has another one already"
+                    "--{name} {file}: the log in its folder already has one"
                 )));
             }
         }
@@ -286,8 +286,8 @@ fn of_folder(
 ) -> Result<u8> {
     if let Some(one) = OF_ONE.iter().find(|name| parsed.has(name)) {
         return Err(usage(format!(
-            "--{one} is about one log, and {folder} is a folder: what lies beside each log there \
-             is taken by its name"
+            "--{one} applies to one log, but {folder} is a folder, in which files next to each log \
+             are found by name"
         )));
     }
     let named = pattern.map_or(&[][..], Pattern::names);
@@ -385,7 +385,7 @@ fn one_of_folder(
             Kept::New(record) => tally.ids.push(record.id),
             Kept::Already(_) => tally.already += 1,
             Kept::Shorter(id) => tally.shorter.push(format!(
-                "{}: run {id} is of it when it was shorter (--replace puts it in its place)",
+                "{}: run {id} is from a shorter version of it (--replace replaces that run)",
                 log.path
             )),
         }
@@ -420,7 +420,7 @@ fn tell(
     );
     if tally.already > 0 {
         told += &format!(
-            "; {} there already (--replace imports them anew)",
+            "; {} already imported (--replace imports them again)",
             several(tally.already, "run")
         );
     }
@@ -435,7 +435,7 @@ fn tell(
         console::note(&format!("left out: {folder}/{twice}"));
     }
     for without in &tally.without {
-        console::note(&format!("imported without what lies beside it: {without}"));
+        console::note(&format!("imported without the files next to it: {without}"));
     }
     for failed in &tally.failed {
         console::note(&format!("not imported: {failed}"));

@@ -32,7 +32,7 @@ pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
     }
     if let Some(word) = parsed.words.first() {
         return Err(usage(format!(
-            "--where selects runs, and so does '{word}': give one of them"
+            "'{word}' and --where both select runs; give one of them"
         )));
     }
     let results = Results::open_read(&run_store::required(parsed)?)?;
@@ -47,7 +47,7 @@ pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
         .collect();
     match ids.is_empty() {
         true => Err(usage(match parsed.values("where").next() {
-            Some(_) => "--where: no run is like that; `dyno list runs` shows the factors of each",
+            Some(_) => "--where: no run matches; `dyno list runs` shows the factors of each run",
             None => "there is no run yet",
         })),
         false => Ok(Kinds::Selected(ids)),
@@ -62,7 +62,7 @@ fn named(parsed: &Parsed) -> Result<Vec<Vec<String>>> {
         let runs = word.split(',').map(str::trim).filter(|run| !run.is_empty());
         let runs: Vec<String> = runs.map(str::to_owned).collect();
         match runs.is_empty() {
-            true => Err(usage(format!("'{word}' names no run"))),
+            true => Err(usage(format!("there is no run '{word}'"))),
             false => Ok(runs),
         }
     };

@@ -26,7 +26,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         // Only the built-in ones: a script of the user's own needs no showing.
         if dyno_host::find(name).is_some() {
             return Err(settings::usage(format!(
-                "{name} is a test of this host, not a script; `dyno run {name} --help` tells of it"
+                "{name} is a test of this host, not a script; `dyno run {name} --help` describes \
+                 it"
             )));
         }
         let bare = name.strip_suffix(".lua").unwrap_or(name);

@@ -24,7 +24,7 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     let passes = |opt: &Opt| LADDERS.contains(&opt.name) || LENGTHS.contains(&opt.name);
     match given.find(|opt| !passes(opt) && !means_something(command, opt)) {
         Some(opt) => Err(usage(format!(
-            "--{} belongs to dyno run; dyno {command} has no use for it",
+            "--{} is an option of dyno run; dyno {command} does not use it",
             opt.name
         ))),
         None => Ok(()),
@@ -53,7 +53,7 @@ pub fn options_help(command: &str, all: bool) -> String {
         .collect();
     let shown = options.iter().filter(|opt| !opt.help.is_empty()).count();
     format!(
-        "{}  {:30} print all {shown} options\n",
+        "{}  {:30} Print all {shown} options\n",
         help(&common, Grammar::Dyno),
         "    --help-all"
     )

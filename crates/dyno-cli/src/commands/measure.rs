@@ -74,7 +74,7 @@ impl Screen {
                 format!("{} tests the host that it runs on", ready.job.work.path())
             }
             _ if is_temporary => {
-                "give a --target that they reach, in place of a temporary database".to_owned()
+                "give a --target that the agents can reach, not a temporary database".to_owned()
             }
             _ => return Ok(()),
         };

@@ -77,7 +77,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
         if !completed {
             let left = phases.len() - done.len();
             if left > 0 && !screen.quiet {
-                console::note(&format!("{left} phase(s) were not begun."));
+                console::note(&format!("{left} phase(s) did not run."));
             }
             break;
         }
@@ -127,7 +127,7 @@ fn one(
     let options = options_of(&job.drive, &own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     if ready.job.drive.roles != phase.roles {
-        bail!("the plan's roles are not those that the script has with the phase's options");
+        bail!("the plan's roles differ from those of the script with the phase's options");
     }
     let declared = ready.description.options.clone().unwrap_or_default();
     if !phase.before.is_empty() {
@@ -151,7 +151,7 @@ fn one(
 }
 
 fn seconds(s: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"))
+    Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds is not a valid time"))
 }
 
 /// A phase as a script tells it, but for its roles: what it does not say is as in the drive; it

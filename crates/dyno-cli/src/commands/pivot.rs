@@ -36,9 +36,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno table [RUN…] --rows NAME [--columns NAME] [--figure NAME] [--where …]\n\n\
-             Runs as a table: a figure for each level of one or two factors (dyno run --factor \
+             Tabulate runs: one figure for each level of one or two factors (dyno run --factor \
              NAME=LEVEL; workload, server and sessions are factors of every run), with its ratio \
-             to a base, stalls and the verdict.\n{}",
+             to a base, stalls and the verdict.\n\
+             {}",
             help(TABLE, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -49,7 +50,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
     };
     if parsed.has("csv") && parsed.has("json") {
-        return Err(usage("--csv and --json are two formats: ask for one"));
+        return Err(usage("--csv and --json cannot be used together"));
     }
     let figure = parsed.value("figure").unwrap_or("rate");
     let metric = metric(figure)?;
@@ -238,7 +239,7 @@ fn varied(runs: &[RunRecord]) -> Option<(Vec<String>, String)> {
 /// The error of a factor that no run has.
 fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
     match lines.is_empty() {
-        true => usage("there is no run like that"),
+        true => usage("no run matches"),
         false => {
             let own = lines.iter().flat_map(|line| line.factors.keys());
             no_factor(factor, own.map(String::as_str))
@@ -307,8 +308,7 @@ fn table(
     let made = pivot(&groups, metric, of(&layout, base), &options);
     let (cells, unit) = made.map_err(|error| {
         anyhow::anyhow!(
-            "{error}; in a table: make what differs its rows or columns, or select runs with \
-             --where"
+            "{error}; put what differs into rows or columns, or select runs with --where"
         )
     })?;
     tell_missing(&groups, &cells, (figure, metric), &options)?;

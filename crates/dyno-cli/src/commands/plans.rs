@@ -65,7 +65,7 @@ impl Given {
         let fits = plan.command == command || (plan.command == "run" && command != "saturate");
         if !fits {
             return Err(usage(format!(
-                "the plan {file} is one of `dyno {}`, not of `dyno {command}`",
+                "the plan {file} is for `dyno {}`, not for `dyno {command}`",
                 plan.command
             )));
         }
@@ -149,8 +149,8 @@ impl Given {
             if hidden && given.count() < 2 {
                 let dashed = name.replace('_', "-");
                 return Err(usage(format!(
-                    "the plan does not tell the option {name} of {workload}, whose value is a \
-                     secret: give --{dashed} beside it"
+                    "the plan omits the option {name} of {workload}, whose value is a secret: add \
+                     --{dashed}"
                 )));
             }
         }
@@ -175,15 +175,15 @@ fn parse(text: &str) -> Result<Plan, String> {
                 "it has version {version} of the format; this Dyno knows version {PLAN_VERSION}"
             ));
         }
-        None => return Err("it has no plan_version, so it is no plan of Dyno's".to_owned()),
+        None => return Err("it has no plan_version, so it is not a Dyno plan".to_owned()),
     }
     // From the text and not from the value, whose errors do not tell the line.
     let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if plan.edition == Edition::Sysbench {
-        return Err("it comes from `dyno sysbench`, whose command line repeats it".to_owned());
+        return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
     }
     if !plan.drive.roles.is_empty() {
-        return Err("roles stand beside the drive, not within it".to_owned());
+        return Err("roles belong next to the drive, not inside it".to_owned());
     }
     if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
         return Err("it names no target".to_owned());
@@ -203,12 +203,12 @@ fn parse(text: &str) -> Result<Plan, String> {
 fn reachable(target: &TargetPlan) -> Result<(), String> {
     let is_server = !target.temporary && target.family != Family::Sqlite;
     if is_server && target.endpoints.is_empty() {
-        return Err("target.endpoints: there is none; name the server's host and port".to_owned());
+        return Err("target.endpoints is empty; name the server's host and port".to_owned());
     }
     if target.parameters.contains_key("password") {
         return Err(
-            "target.parameters: a plan holds no password; password_env, defaults_file or passfile \
-             says where it is found"
+            "target.parameters: a plan cannot hold a password; use password_env, defaults_file or \
+             passfile"
                 .to_owned(),
         );
     }
@@ -303,8 +303,8 @@ pub fn make(
         let told = !given.plan.roles.is_empty() && given.plan.command == plan.command;
         if unchanged && told && given.plan.roles != plan.roles {
             return Err(usage(format!(
-                "the plan's roles are not those that {} has with these options; leave them out of \
-                 the plan, and change the options that make them",
+                "the plan's roles differ from those of {} with these options; leave them out of \
+                 the plan, and change the options that define them",
                 shaping.workload
             )));
         }
@@ -313,7 +313,7 @@ pub fn make(
         if is_other {
             let path = loaded.job.work.path();
             console::note(&format!(
-                "warning: {path} is not what it was when the plan was made: the run may differ"
+                "warning: {path} has changed since the plan was made; the run may differ"
             ));
         }
     }

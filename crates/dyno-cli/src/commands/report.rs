@@ -22,11 +22,13 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno report [RUN…] [-o FILE.html]\n       dyno report [--where …] [--rows NAME \
-             [--columns NAME]]\n\n\
-             RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
-             another results file.\nSeveral runs are set against the first; runs with commas \
-             between them are repetitions of the same: `dyno report 1,2,3 4,5,6`.\n{}",
+            "Usage: dyno report [RUN…] [-o FILE.html]\n\
+             \x20      dyno report [--where …] [--rows NAME [--columns NAME]]\n\n\
+             RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run in \
+             another results file.\n\
+             Several runs are compared with the first. Join repetitions with commas: `dyno report \
+             1,2,3 4,5,6`.\n\
+             {}",
             help(REPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);

@@ -21,7 +21,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno rm RUN…\n\n\
-             Removes runs from their results file, for good.\n{}",
+             Delete runs from their results file permanently.\n\
+             {}",
             help(RM, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -39,7 +40,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             ..Filter::default()
         };
         if results.runs(&filter)?.iter().any(|line| line.id == id) {
-            return Err(anyhow::anyhow!("run {id} is going on: end it first"));
+            return Err(anyhow::anyhow!("run {id} is still running: stop it first"));
         }
         let ids = files.entry(path).or_default();
         if !ids.contains(&id) {
@@ -50,7 +51,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         let freed = Results::open(&path)?.remove(&ids)?;
         let names: Vec<String> = ids.iter().map(i64::to_string).collect();
         let shrunk = match freed {
-            0 => "its room is kept for runs to come".to_owned(),
+            0 => "its space is kept for new runs".to_owned(),
             freed => format!("it is {:.1} MB smaller", freed as f64 / 1e6),
         };
         console::out(&format!(

@@ -125,8 +125,9 @@ fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
         )));
     }
     console::help(&format!(
-        "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n       \
-         dyno {command} --plan FILE [options that count before the plan's]\n{}",
+        "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n\
+         \x20      dyno {command} --plan FILE [options that override the plan]\n\
+         {}",
         options_help(command, parsed.has("help-all"))
     ));
     Ok(STATUS_DONE)
@@ -164,9 +165,9 @@ fn one_word(parsed: &Parsed) -> Result<()> {
     };
     let bare_json = |(name, value): &(&str, Option<String>)| *name == "json" && value.is_none();
     let hint = match parsed.own.iter().any(bare_json) {
-        true => format!("; a file for the result is written --json={word}"),
+        true => format!("; to write the result to a file: --json={word}"),
         false if parsed.has("plan") => {
-            "; dyno run --plan FILE, without a workload, runs what the plan says".to_owned()
+            "; to run a plan: dyno run --plan FILE, without a workload".to_owned()
         }
         false => String::new(),
     };
@@ -323,7 +324,7 @@ impl<'a> Request<'a> {
         {
             loading::with_progress(ready, "prepare", quiet).map_err(|error| {
                 let hint = match hints::is_of_files(&error, ready) {
-                    true => " (TMPDIR says where it is made)",
+                    true => " (TMPDIR sets its folder)",
                     false => "",
                 };
                 error.context(format!("cannot prepare the temporary database{hint}"))
@@ -452,7 +453,7 @@ fn alone(drive: &Drive, fleet: Option<&Fleet>) -> Result<()> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((name, _)) => Err(usage(format!(
-            "--{name} is for a single run: the steps of a sequence are made by one load generator"
+            "--{name} is for a single run: a sequence uses one load generator"
         ))),
         None => Ok(()),
     }

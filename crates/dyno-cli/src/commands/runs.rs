@@ -33,7 +33,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     if lines.is_empty() {
-        console::note(&format!("No run in {} is like that.", path.display()));
+        console::note(&format!("No run in {} matches.", path.display()));
         return Ok(STATUS_DONE);
     }
     let rows: Vec<RunRow> = lines.iter().map(row).collect();
@@ -51,7 +51,7 @@ fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
         Some("refused") => Some(Verdict::Refused),
         Some(other) => {
             return Err(usage(format!(
-                "--verdict: '{other}' is none of valid, doubtful, refused"
+                "--verdict: '{other}' is not one of valid, doubtful, refused"
             )));
         }
     };
@@ -127,7 +127,7 @@ fn stage(word: &str) -> Result<RunStage> {
     let known = RunStage::ALL.into_iter().find(|stage| stage.word() == word);
     known.ok_or_else(|| {
         let words = RunStage::ALL.map(RunStage::word).join(", ");
-        usage(format!("--state: '{word}' is none of {words}"))
+        usage(format!("--state: '{word}' is not one of {words}"))
     })
 }
 

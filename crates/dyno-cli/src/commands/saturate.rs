@@ -34,7 +34,7 @@ fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
         let own = ["ladder", "in-one-run"];
         return match own.into_iter().find(|name| parsed.has(name)) {
             Some(name) => Err(usage(format!(
-                "--{name} belongs to dyno saturate; dyno {command} takes --sessions"
+                "--{name} is an option of dyno saturate; dyno {command} takes --sessions"
             ))),
             None => Ok(None),
         };
@@ -49,13 +49,13 @@ fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
         let number = item.trim().parse::<u32>().ok();
         number
             .filter(|number| *number > 0)
-            .ok_or_else(|| usage(format!("--ladder: '{item}' is no number of sessions")))
+            .ok_or_else(|| usage(format!("--ladder: '{item}' is not a number of sessions")))
     };
     let ladder: Vec<u32> = text.split(',').map(number).collect::<Result<_>>()?;
     match ladder.windows(2).all(|pair| pair[0] < pair[1]) {
         true => Ok(Some(ladder)),
         false => Err(usage(format!(
-            "--ladder: {text} does not go up from step to step"
+            "--ladder: {text} does not increase from step to step"
         ))),
     }
 }
@@ -113,7 +113,7 @@ impl Steps<'_> {
 pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
     if ladder && !plan.phases.is_empty() {
         return Err(usage(format!(
-            "{workload} has phases, each with sessions of its own: it cannot be saturated"
+            "{workload} has phases, each with its own sessions: dyno saturate cannot run it"
         )));
     }
     let Some(schedule) = &plan.drive.schedule else {
@@ -121,15 +121,15 @@ pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
     };
     if !plan.phases.is_empty() {
         return Err(usage(format!(
-            "{workload} has phases, each a run of its own with its own time: a schedule such as \
-             '{}' is for workloads without",
+            "{workload} has phases, each a separate run with its own time: a schedule such as '{}' \
+             needs a workload without phases",
             schedule.short()
         )));
     }
     if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
         return Err(usage(format!(
-            "--sessions: {workload} divides its sessions into roles, so that they cannot have a \
-             schedule; give their numbers by the workload's own options"
+            "--sessions: {workload} divides its sessions into roles, which cannot have a schedule; \
+             set their numbers with the workload's options"
         )));
     }
     Ok(())
@@ -147,15 +147,14 @@ fn in_one_run(
     };
     if parsed.has("rate") {
         return Err(usage(
-            "--in-one-run adds sessions step by step, and with --rate the load does not depend on \
-             them: climb by a schedule of the rate with dyno run, e.g. --rate '100/s for 30s, \
-             200/s for 30s'",
+            "--in-one-run adds sessions step by step, but with --rate the load does not depend on \
+             them: use dyno run with a schedule, e.g. --rate '100/s for 30s, 200/s for 30s'",
         ));
     }
     let time = settings::duration(parsed, "time", STEP)?;
     if time.is_zero() {
         return Err(usage(
-            "--in-one-run: --time says how long each step is, and cannot be without limit",
+            "--in-one-run needs a limited --time, the length of each step",
         ));
     }
     let part = |sessions: &u32| LoadPart {
@@ -176,7 +175,7 @@ fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
     let rate = parsed.value("rate");
     match command == "saturate" && rate.is_some_and(LoadSchedule::is_one) {
         true => Err(usage(
-            "--rate: dyno saturate compares numbers of sessions at one load; give a schedule to \
+            "--rate: dyno saturate compares numbers of sessions at one rate; use a schedule with \
              dyno run",
         )),
         false => Ok(()),
@@ -225,7 +224,7 @@ pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Resu
     }
     if done.len() < ladder.len() && !screen.quiet {
         let left = ladder.len() - done.len();
-        console::note(&format!("{left} step(s) were not begun."));
+        console::note(&format!("{left} step(s) did not run."));
     }
     output.write_saturation(&Saturation::of(&done), &screen.look)?;
     Ok(status)

@@ -25,10 +25,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--advice] \
-             [--cpu-profile] [--plan] [--from TIME] [--to TIME]\n\n\
-             RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
-             another results file.\n{}",
+            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--advice] [--cpu-profile] \
+             [--plan] [--from TIME] [--to TIME]\n\n\
+             RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run in \
+             another results file.\n\
+             {}",
             help(SHOW, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -87,7 +88,7 @@ fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
     let Some(plan) = &head.plan else {
         let why = match head.source {
             Source::Dyno => "was recorded by a version of Dyno that kept no plans",
-            _ => "was imported from a log, which tells no plan",
+            _ => "was imported from a log, which has no plan",
         };
         bail!("run {} has no plan: it {why}", head.name);
     };

@@ -22,11 +22,14 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno phases [LABEL=]SEQUENCE… [BREAK SEQUENCE…] [--html FILE] [--tsv FILE]\n\n\
-             A workload in phases, e.g. insert_benchmark, makes a sequence of runs. SEQUENCE is \
-             the beginning of its\nname, `last`, or the number or name of one of its runs; \
-             FILE:SEQUENCE is one of another results file.\nThe first is what the others are set \
-             against. A LABEL takes the place of the server's version. BREAK sets those after \
-             it apart\nas a group of their own.\n{}",
+             Print per-phase tables of a workload with phases, e.g. insert_benchmark, whose runs \
+             form a sequence.\n\
+             SEQUENCE is `last`, the beginning of its name, or the number or name of one of its \
+             runs;\n\
+             FILE:SEQUENCE is a sequence in another results file. All are compared with the \
+             first.\n\
+             LABEL replaces the server's version. BREAK starts a new group.\n\
+             {}",
             help(PHASES, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -41,7 +44,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     for word in words {
         if word == BREAK {
             if apart || sequences.is_empty() {
-                return Err(usage("BREAK stands between sequences"));
+                return Err(usage("BREAK must be between sequences"));
             }
             apart = true;
             continue;
@@ -51,7 +54,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         sequences.push(next);
     }
     if apart {
-        return Err(usage("BREAK stands between sequences"));
+        return Err(usage("BREAK must be between sequences"));
     }
     distinguish(&mut sequences);
     let tables = tables(&sequences);

@@ -31,15 +31,16 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno top [--target URL | --run RUN | --haproxy SOCKET]\n\n\
-             Shows what a server, a proxy or a run does, live; on a terminal as screens (h tells \
-             the keys), elsewhere as one line for each interval.\n{}",
+             Watch a server, a proxy or a run live: screens on a terminal (h lists the keys), \
+             otherwise one line per interval.\n\
+             {}",
             help(TOP, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
     }
     if let Some(word) = parsed.words.first() {
         return Err(usage(format!(
-            "unexpected argument '{word}'; a server is named by --target URL, a run by --run RUN"
+            "unexpected argument '{word}'; name a server with --target URL, a run with --run RUN"
         )));
     }
     let interval = settings::duration(&parsed, "interval", INTERVAL)?;
@@ -59,7 +60,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot handle signals")?;
     }
     let stopped = || stop.load(Ordering::Relaxed);
-    let poller = Poller::start(source, interval).context("cannot start the thread that asks")?;
+    let poller = Poller::start(source, interval).context("cannot start the sampling thread")?;
     let has_terminal = io::stdin().is_terminal() && console::has_screen();
     if has_terminal && count.is_none() && !parsed.has("json") {
         let how = TerminalScreen {
@@ -91,7 +92,7 @@ fn source(parsed: &Parsed) -> Result<Box<dyn Source>> {
     let mut given = given.iter().filter(|(_, given)| *given);
     if let (Some((one, _)), Some((other, _))) = (given.next(), given.next()) {
         return Err(usage(format!(
-            "--{one} and --{other} name two things to watch; name one of them"
+            "--{one} and --{other} cannot be used together"
         )));
     }
     let console = match (parsed.has("proxysql"), parsed.has("pgbouncer")) {
@@ -99,13 +100,11 @@ fn source(parsed: &Parsed) -> Result<Box<dyn Source>> {
         (true, false) => Console::ProxySql,
         (false, true) => Console::PgBouncer,
         (true, true) => {
-            return Err(usage(
-                "--proxysql and --pgbouncer cannot both be what the target is",
-            ));
+            return Err(usage("--proxysql and --pgbouncer cannot be used together"));
         }
     };
     if console != Console::Asked && (parsed.has("run") || parsed.has("haproxy")) {
-        return Err(usage("--proxysql and --pgbouncer say what a --target is"));
+        return Err(usage("--proxysql and --pgbouncer need a --target"));
     }
     if let Some(run) = parsed.value("run") {
         let (file, run) = run_store::place(parsed, run)?;

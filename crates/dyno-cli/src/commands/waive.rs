@@ -20,7 +20,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno waive RUN CHECK=REASON…\n\n\
-             The reason is printed with the result wherever it is shown.\n{}",
+             Exclude findings of a run from its verdict. The reason is printed with the result.\n\
+             {}",
             help(WAIVE, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -37,7 +38,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             Some((check, reason)) if !reason.trim().is_empty() => {
                 waivers.push(waiver(check.to_owned(), redact::text(reason.trim()))?);
             }
-            _ => return Err(usage(format!("'{pair}' is no CHECK=REASON"))),
+            _ => return Err(usage(format!("'{pair}' is not CHECK=REASON"))),
         }
     }
     let (path, run) = run_store::place(&parsed, run)?;
@@ -51,7 +52,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         });
         if !against {
             return Err(usage(format!(
-                "'{}' does not speak against run {id}, so there is nothing to waive",
+                "'{}' is not a finding against run {id}, so there is nothing to waive",
                 waiver.check
             )));
         }

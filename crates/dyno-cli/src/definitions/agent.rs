@@ -5,88 +5,88 @@ use super::{opt, short};
 use crate::options::Opt;
 
 const GENERATORS: &str = "Load generators, and the server's host";
-const HOW: &str = "How it is told of a run";
-const KEYS: &str = "keys: a bus of one's own";
-const COLLECT: &str = "collect: a run from its agents' own files";
+const HOW: &str = "Run and connection";
+const KEYS: &str = "keys: the NATS server";
+const COLLECT: &str = "collect: reading the agents' files";
 
 /// The load generators of a run.
 pub(super) const AGENTS: Opt = opt(
     GENERATORS,
     "agents",
     Some("LIST"),
-    "load generators that share the run: local:N on this host, ssh:HOST on another, with --bus \
-     the names of those that join; =W after one gives it W shares",
+    "Share the run among these load generators: local:N on this host, ssh:HOST on another, with \
+     --bus the names of agents that join. Append =W to give one a weight of W",
 );
 /// What their parts go by.
 pub(super) const AGENTS_BY: Opt = opt(
     GENERATORS,
     "agents-by",
     Some("WHAT"),
-    "weights: as =W says; capacity: what each can offer at most, which they measure first \
-     [weights]",
+    "Divide the load by weights (=W), or by capacity, which the agents measure first [weights]",
 );
 /// The bus that they join.
 pub(super) const BUS: Opt = opt(
     GENERATORS,
     "bus",
     Some("URL"),
-    "a NATS server that agents join by themselves, e.g. tls://bus.example.org:4222",
+    "NATS server that agents join, e.g. tls://bus.example.org:4222",
 );
 /// The coordinator's key on it.
 pub(super) const BUS_KEY: Opt = opt(
     GENERATORS,
     "bus-key",
     Some("FILE"),
-    "the coordinator's key on it",
+    "The coordinator's key for the bus",
 );
 /// The authority of its certificate.
 pub(super) const BUS_CA: Opt = opt(
     GENERATORS,
     "bus-ca",
     Some("FILE"),
-    "the authority of its certificate",
+    "Certificate authority that signed the bus's certificate",
 );
 /// What becomes of a run that loses one.
 pub(super) const ON_AGENT_LOSS: Opt = opt(
     GENERATORS,
     "on-agent-loss",
     Some("POLICY"),
-    "fail: the run ends; degrade: the other agents go on with their own shares [fail]",
+    "When an agent is lost: fail ends the run; degrade goes on with the other agents and their own \
+     shares [fail]",
 );
 /// Whether they may be other builds.
 pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(
     GENERATORS,
     "allow-mixed-versions",
     None,
-    "let agents be other builds of Dyno, which is a doubt",
+    "Accept agents of other Dyno builds, which makes the run doubtful",
 );
 /// How long one goes on without a word of the run.
 pub(super) const ORPHAN: Opt = opt(
     GENERATORS,
     "orphan",
     Some("TIME"),
-    "an agent ends its load after so long without a word of the run [10s]",
+    "Stop an agent's load after this long without contact [10s]",
 );
 /// How Dyno is called on other hosts.
 pub(super) const AGENT_COMMAND: Opt = opt(
     GENERATORS,
     "agent-command",
     Some("COMMAND"),
-    "how Dyno is called on the hosts of ssh agents [dyno]",
+    "Command that starts Dyno on the hosts of ssh agents [dyno]",
 );
 /// The program of the bus.
 pub(super) const NATS_SERVER: Opt = opt(
     GENERATORS,
     "nats-server",
     Some("FILE"),
-    "the program that carries the agents' messages [nats-server]",
+    "Program that carries the agents' messages [nats-server]",
 );
 /// Where the server is observed from.
 pub(super) const SERVER_AGENT: Opt = opt(
     GENERATORS,
     "server-agent",
     Some("WHERE"),
-    "observe the server's host and process from there: ssh:HOST, the server's own host, or local",
+    "Observe the server's host and process from there: ssh:HOST (the server's own host) or local",
 );
 
 /// The options of `dyno agent`.
@@ -95,46 +95,47 @@ pub const AGENT: &[Opt] = &[
         HOW,
         "join",
         Some("URL"),
-        "wait on this NATS server for a run that names this agent, take part in it, and end",
+        "Wait on this NATS server for a run that names this agent, take part in it, and exit",
     ),
     opt(
         HOW,
         "name",
         Some("NAME"),
-        "the agent's name, as `--agents` has it",
+        "The agent's name, as in --agents",
     ),
-    opt(HOW, "key", Some("FILE"), "its key on that server"),
+    opt(HOW, "key", Some("FILE"), "The agent's key for that server"),
     opt(
         HOW,
         "ca",
         Some("FILE"),
-        "the authority of the server's certificate",
+        "Certificate authority that signed the server's certificate",
     ),
     opt(
         HOW,
         "wait",
         Some("TIME"),
-        "wait so long for a run, and fail if none comes [for ever]",
+        "Wait this long for a run, and fail if none comes [for ever]",
     ),
     opt(
         HOW,
         "stdin-key",
         None,
-        "be told by standard input: `dyno run --agents` starts agents so",
+        "Read instructions from standard input; `dyno run --agents` starts agents this way",
     ),
     opt(
         HOW,
         "observe",
         None,
-        "observe the server on this host, told by standard input: --server-agent starts it so",
+        "Observe the server on this host, with instructions from standard input; --server-agent \
+         starts it this way",
     ),
     opt(
         HOW,
         "print-file",
         Some("RUN.NAME"),
-        "print what an agent of this host kept of a run: `dyno fleet collect` asks for it so",
+        "Print the file that an agent on this host kept of a run; `dyno fleet collect` uses it",
     ),
-    short('h', opt(HOW, "help", None, "this text")),
+    short('h', opt(HOW, "help", None, "Print this help")),
 ];
 
 /// The options of `dyno fleet`.
@@ -143,26 +144,26 @@ pub const FLEET: &[Opt] = &[
         KEYS,
         "listen",
         Some("ADDRESS:PORT"),
-        "where the NATS server is to listen [127.0.0.1:4222]",
+        "Address and port that the NATS server listens on [127.0.0.1:4222]",
     ),
     opt(
         KEYS,
         "tls-cert",
         Some("FILE"),
-        "its certificate, without which it is for this host only",
+        "The NATS server's certificate; without it, only this host can connect",
     ),
-    opt(KEYS, "tls-key", Some("FILE"), "the certificate's key"),
+    opt(KEYS, "tls-key", Some("FILE"), "The certificate's key"),
     opt(
         COLLECT,
         "agent-command",
         Some("COMMAND"),
-        "how Dyno is called on the hosts of ssh agents [dyno]",
+        "Command that starts Dyno on the hosts of ssh agents [dyno]",
     ),
     opt(
         COLLECT,
         "allow-mixed-versions",
         None,
-        "let the files be of other builds of Dyno, which is a doubt",
+        "Accept files of other Dyno builds, which makes the run doubtful",
     ),
     RESULTS,
     JSON,

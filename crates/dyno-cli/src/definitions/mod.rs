@@ -1,6 +1,7 @@
 //! Dyno's own options, each defined once.
 
 mod agent;
+mod import;
 mod lab;
 mod meaning;
 mod results;
@@ -10,9 +11,10 @@ mod sysbench;
 mod top;
 
 pub use agent::{AGENT, FLEET};
+pub use import::IMPORT;
 pub use lab::LAB;
 pub use meaning::means_something;
-pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use search::{NOT_OF_SEARCHES, OF_SEARCHES, search};
 pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};
@@ -95,15 +97,15 @@ pub const RUN: &[Opt] = &[
             TARGET,
             "target",
             Some("URL"),
-            "mysql://, mariadb://, postgres:// or sqlite:FILE; also $DYNO_TARGET; \
-         without one, a temporary SQLite database",
+            "Connect to this database: mysql://, mariadb://, postgres:// or sqlite:FILE; also \
+             $DYNO_TARGET. Without it, use a temporary SQLite database",
         ),
     ),
     opt(
         TARGET,
         "ask-password",
         None,
-        "ask for the password on the terminal",
+        "Ask for the password on the terminal",
     ),
     short(
         'c',
@@ -113,8 +115,8 @@ pub const RUN: &[Opt] = &[
                 LOAD,
                 "sessions",
                 Some("N"),
-                "simulated users, each with a connection of its own, or a schedule: \
-                 '4 for 30s, 8 for 30s', '1..64 over 5m' [1]",
+                "Run N simulated users, each with its own connection, or follow a schedule: '4 for \
+                 30s, 8 for 30s', '1..64 over 5m' [1]",
             ),
         ),
     ),
@@ -122,13 +124,13 @@ pub const RUN: &[Opt] = &[
         LOAD,
         "ladder",
         Some("LIST"),
-        "dyno saturate: numbers of sessions, a run for each [1,2,4,8,16,32,64]",
+        "dyno saturate: session counts to measure, one run each [1,2,4,8,16,32,64]",
     ),
     opt(
         LOAD,
         "in-one-run",
         None,
-        "dyno saturate: climb within one run, whose parts are the steps",
+        "dyno saturate: measure all steps within one run",
     ),
     short(
         't',
@@ -138,7 +140,7 @@ pub const RUN: &[Opt] = &[
                 LOAD,
                 "time",
                 Some("TIME"),
-                "how long to measure, e.g. 30s, 5m; 0 for no limit [30s]",
+                "Measure for this long, e.g. 30s, 5m; 0 for no limit [30s]",
             ),
         ),
     ),
@@ -146,21 +148,21 @@ pub const RUN: &[Opt] = &[
         LOAD,
         "warmup",
         Some("TIME"),
-        "run so long before measuring; left out of all figures [2s]",
+        "Run this long before measuring; no figure includes this time [2s]",
     ),
     opt(
         LOAD,
         "events",
         Some("N"),
-        "end after so many events over all sessions; 0 for no limit [0]",
+        "Stop after N events across all sessions; 0 for no limit [0]",
     ),
     opt(
         LOAD,
         "rate",
         Some("N/s"),
-        "open loop: events arrive at this rate, whether or not earlier ones are done; or a \
-         schedule: '100/s for 30s, 200/s for 30s', '100/s..1000/s over 5m', \
-         'sine 100/s..500/s every 1m for 10m'",
+        "Open loop: start events at this rate, whether or not earlier ones have finished, or \
+         follow a schedule: '100/s for 30s, 200/s for 30s', '100/s..1000/s over 5m', 'sine \
+         100/s..500/s every 1m for 10m'",
     ),
     one_of(
         &["poisson", "constant"],
@@ -168,39 +170,38 @@ pub const RUN: &[Opt] = &[
             LOAD,
             "arrivals",
             Some("DISTRIBUTION"),
-            "spacing of arrivals: poisson or constant [poisson]",
+            "Space the arrivals of --rate by this distribution: poisson or constant [poisson]",
         ),
     ),
     opt(
         LOAD,
         "latency-limit",
         Some("D"),
-        "count events that take longer; with --rate, skip those that cannot begin within it",
+        "Count events slower than D; with --rate, skip events that would start later than D",
     ),
     opt(
         LOAD,
         "ramp-up",
         Some("TIME"),
-        "start sessions evenly over this time [0]",
+        "Start the sessions evenly over this time [0]",
     ),
     opt(
         LOAD,
         "shard",
         Some("I/N"),
-        "be load generator I of N, with every Nth session, arrival and event of the run; by \
-         weights I/W1:W2:…",
+        "Act as load generator I of N: every Nth session, arrival and event; by weight I/W1:W2:…",
     ),
     opt(
         LOAD,
         "begin-at",
         Some("WHEN"),
-        "begin at this instant, e.g. 2026-11-24T05:00:00Z, seconds since 1970, or now",
+        "Start the load at this instant, e.g. 2026-11-24T05:00:00Z, seconds since 1970, or now",
     ),
     opt(
         LOAD,
         "grace",
         Some("TIME"),
-        "how long events under way may take to end after the time is up [1s]",
+        "Wait this long for events in flight when the time is up [1s]",
     ),
     one_of(
         &["sessions"],
@@ -208,21 +209,21 @@ pub const RUN: &[Opt] = &[
             LOAD,
             "workers",
             Some("N|sessions"),
-            "threads that drive the sessions; 'sessions' gives each its own, for scripts that block \
-         [one per core]",
+            "Threads that drive the sessions; 'sessions' gives each session its own, for scripts \
+             that block [one per core]",
         ),
     ),
     opt(
         LOAD,
         "init-timeout",
         Some("TIME"),
-        "how long sessions may take to connect [30s]",
+        "Fail if the sessions need longer than this to connect [30s]",
     ),
     opt(
         LOAD,
         "call-timeout",
         Some("TIME"),
-        "how long init(), ledger(), figures() and done() of a script may each take [10m]",
+        "Limit each of the script's init(), ledger(), figures() and done() to this time [10m]",
     ),
     one_of(
         &["auto", "disable"],
@@ -230,14 +231,14 @@ pub const RUN: &[Opt] = &[
             LOAD,
             "ps-mode",
             Some("MODE"),
-            "auto: prepare statements on the server; disable: put values into the text [auto]",
+            "auto: prepare statements on the server; disable: send values in the query text [auto]",
         ),
     ),
     opt(
         LOAD,
         "luajit-cmd",
         Some("CMD"),
-        "as luajit -j: on, off, or optimisation flags",
+        "Control LuaJIT as luajit -j does: on, off, or optimiser flags",
     ),
     agent::AGENTS,
     agent::BUS,
@@ -254,7 +255,7 @@ pub const RUN: &[Opt] = &[
         ERRORS,
         "ignore-errors",
         Some("LIST"),
-        "errors after which an event is run again: kinds, errnos, SQLSTATEs, 'all' or 'none' \
+        "Retry an event after these errors: kinds, error numbers, SQLSTATEs, 'all' or 'none' \
          [conflict; on PostgreSQL conflict,duplicate]",
     ),
     one_of(
@@ -263,14 +264,14 @@ pub const RUN: &[Opt] = &[
             ERRORS,
             "lost-connections",
             Some("POLICY"),
-            "reconnect: connect again and go on; stop: the run fails [reconnect]",
+            "When a connection is lost: reconnect and go on, or stop and fail the run [reconnect]",
         ),
     ),
     opt(
         RANDOM,
         "seed",
         Some("N"),
-        "seed of all random streams; 0 picks one and says which [0]",
+        "Seed all random streams; 0 picks a seed and prints it [0]",
     ),
     one_of(
         &["uniform", "gaussian", "special", "pareto", "zipfian"],
@@ -278,56 +279,51 @@ pub const RUN: &[Opt] = &[
             RANDOM,
             "rand-type",
             Some("KIND"),
-            "default distribution: uniform, gaussian, special, pareto or zipfian [uniform]",
+            "Default random distribution: uniform, gaussian, special, pareto or zipfian [uniform]",
         ),
     ),
     opt(
         RANDOM,
         "rand-pareto-h",
         Some("H"),
-        "shape of pareto, between 0 and 1 [0.2]",
+        "Shape of the pareto distribution, between 0 and 1 [0.2]",
     ),
     opt(
         RANDOM,
         "rand-zipfian-exp",
         Some("S"),
-        "exponent of zipfian, 0 or more [0.8]",
+        "Exponent of the zipfian distribution, 0 or more [0.8]",
     ),
     opt(
         RANDOM,
         "rand-spec-iter",
         Some("N"),
-        "draws that make a gaussian number [12]",
+        "Number of uniform draws that form a gaussian number [12]",
     ),
     opt(
         RANDOM,
         "rand-spec-pct",
         Some("N"),
-        "percent of the range that special makes hot [1]",
+        "Percentage of the range that is hot in the special distribution [1]",
     ),
     opt(
         RANDOM,
         "rand-spec-res",
         Some("N"),
-        "percent of draws that special sends there [75]",
+        "Percentage of the special draws that fall into the hot range [75]",
     ),
     opt(
         RECORD,
         "results",
         Some("FILE"),
-        "the results file that keeps the run, or none; also $DYNO_RESULTS [dyno.db]",
+        "Results file that records the run, or none; also $DYNO_RESULTS [dyno.db]",
     ),
-    opt(
-        RECORD,
-        "note",
-        Some("TEXT"),
-        "what to remember of the run; kept with it",
-    ),
+    opt(RECORD, "note", Some("TEXT"), "Attach a note to the run"),
     repeated(
         RECORD,
         "factor",
         Some("NAME=LEVEL"),
-        "what is varied from run to run, e.g. memory=5G, for `dyno table`, `list --where` and \
+        "Record what you vary between runs, e.g. memory=5G, for `dyno table`, `list --where` and \
          `compare`; may be repeated",
     ),
     one_of(
@@ -336,7 +332,7 @@ pub const RUN: &[Opt] = &[
             RECORD,
             "observe",
             Some("WHAT"),
-            "on: host, processes and database, once a second; off: nothing but the load [on]",
+            "on: sample host, processes and database once a second; off: run only the load [on]",
         ),
     ),
     one_of(
@@ -345,9 +341,9 @@ pub const RUN: &[Opt] = &[
             RECORD,
             "ledger",
             Some("WHETHER"),
-            "on: compare what the server acknowledged with what the database holds, where the workload \
-         keeps a ledger and reading it costs little; full: also where whole large tables must be \
-         read, before and after the run; off: do not [on]",
+            "Check that the database kept everything it acknowledged, if the workload keeps a \
+             ledger. on: where reading it is cheap; full: also where it reads whole large tables \
+             before and after the run; off: never [on]",
         ),
     ),
     one_of(
@@ -356,14 +352,14 @@ pub const RUN: &[Opt] = &[
             RECORD,
             "claim",
             Some("CACHE"),
-            "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",
+            "State the cache condition to verify: in-memory, on-disk, cold or warm",
         ),
     ),
     repeated(
         RECORD,
         "expect",
         Some("NAME=VALUE"),
-        "a setting that the server must have; may be repeated",
+        "Require this server setting, e.g. sync_binlog=1; may be repeated",
     ),
     one_of(
         &["auto", "always", "never"],
@@ -371,102 +367,99 @@ pub const RUN: &[Opt] = &[
             RECORD,
             "calibrate",
             Some("WHEN"),
-            "measure what the client alone could do, in 2 s before the run: auto (workloads that come \
-         with Dyno, unless it is known already), always, never [auto]",
+            "Measure the load generator's own ceiling for 2 s before the run: auto (workloads that \
+             come with Dyno, unless it is known), always, never [auto]",
         ),
     ),
     repeated(
         RECORD,
         "waive",
         Some("CHECK=WHY"),
-        "a finding that is not to count, with the reason, which is printed; may be repeated",
+        "Exclude a finding from the verdict, with a reason that is printed; may be repeated",
     ),
     opt(
         RECORD,
         "force",
         None,
-        "run although it is known before the load that the run will be refused",
+        "Run even if it is known beforehand that the verdict will be refused",
     ),
     opt(
         RECORD,
         "gate",
         None,
-        "exit with status 3 if the verdict is refused",
+        "Exit with status 3 if the verdict is refused",
     ),
     repeated(
         RECORD,
         "fail-if",
         Some("LIMIT"),
-        "exit with status 4 if e.g. 'p99 > 20ms', 'rate < 1000', 'errors > 1%', \
-         'new_order.p95 > 90ms'; may be repeated",
+        "Exit with status 4 if the condition is met, e.g. 'p99 > 20ms', 'rate < 1000', 'errors > \
+         1%', 'new_order.p95 > 90ms'; may be repeated",
     ),
     opt(
         OUTPUT,
         "percentiles",
         Some("LIST"),
-        "latency percentiles, each shown only where the samples carry it [50,95,99,99.9]",
+        "Latency percentiles to print; those with too few samples are omitted [50,95,99,99.9]",
     ),
     opt(
         OUTPUT,
         "statements",
         None,
-        "rate, rows, errors and latency of each shape of statement as well",
+        "Also report rate, rows, errors and latency of each statement shape",
     ),
     repeated(
         OUTPUT,
         "explain",
         Some("WHAT"),
-        "after the run, the server's plan of each shape of statement (all), or of a statement; \
-         may be repeated",
+        "Show the server's plan of each statement shape (all) or of one statement; may be repeated",
     ),
     opt(
         OUTPUT,
         "cpu-profile",
         None,
-        "sample with perf where the CPU time of server and client goes, for `dyno report`",
+        "Profile the CPU time of server and client with perf, for `dyno report`",
     ),
     opt(
         OUTPUT,
         "metrics",
         Some("ADDRESS"),
-        "answer Prometheus at this port or address:port while the run goes on, e.g. 9464; a port \
-         alone is one of this host's loopback",
+        "Serve Prometheus metrics during the run at this loopback port or address:port, e.g. 9464",
     ),
     opt(
         OUTPUT,
         "metrics-linger",
         Some("TIME"),
-        "keep answering so long after the run, until a scrape has seen its end [0]",
+        "Serve metrics up to this long after the run, until a scrape has seen its end [0]",
     ),
     opt(
         OUTPUT,
         "otlp",
         Some("URL"),
-        "push the same to a receiver of OTLP over HTTP once an interval, e.g. \
-         http://127.0.0.1:4318; headers from $OTEL_EXPORTER_OTLP_HEADERS",
+        "Push metrics to an OTLP receiver over HTTP once per interval, e.g. http://127.0.0.1:4318; \
+         headers from $OTEL_EXPORTER_OTLP_HEADERS",
     ),
     opt(
         OUTPUT,
         "otlp-temporality",
         Some("KIND"),
-        "sums that are pushed: delta, of an interval, or cumulative [delta; to Prometheus \
-         cumulative]",
+        "Push sums as delta (per interval) or cumulative [delta; to Prometheus cumulative]",
     ),
     opt(
         OUTPUT,
         "interval",
         Some("TIME"),
-        "interval of recording and of the live line [1s]",
+        "Interval of recording and of the live line [1s]",
     ),
     bare(opt(
         OUTPUT,
         "json",
         Some("FILE"),
-        "print the result as JSON instead of the summary, or write it to FILE beside it",
+        "Print JSON instead of the summary, or write JSON to FILE and print the summary",
     )),
     short(
         'q',
-        opt(OUTPUT, "quiet", None, "no live lines and no progress"),
+        opt(OUTPUT, "quiet", None, "Print no live lines and no progress"),
     ),
     short(
         'v',
@@ -474,33 +467,28 @@ pub const RUN: &[Opt] = &[
             OUTPUT,
             "verbose",
             None,
-            "tell all of a run: distribution, findings in full with advice, costs, set-up; also \
-             $DYNO_VERBOSE",
+            "Print everything known about the run: distribution, findings with advice, costs, \
+             set-up; also $DYNO_VERBOSE",
         ),
     ),
     opt(
         OUTPUT,
         "no-color",
         None,
-        "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
+        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
     ),
     leads(opt(
         OUTPUT,
         "plan",
         Some("FILE"),
-        "print what would run, as JSON, and stop; with a FILE (- for standard input) and no \
-         WORKLOAD: run what the plan in it says, and what other options say beside it",
+        "Print what would run, as JSON, and exit. With a FILE (- for standard input) and no \
+         WORKLOAD, run the plan in it; other options override the plan",
     )),
     short(
         'h',
-        opt(
-            OUTPUT,
-            "help",
-            None,
-            "this text; after a workload's name, with its options",
-        ),
+        opt(OUTPUT, "help", None, "Print help, or help on a WORKLOAD"),
     ),
-    opt(OUTPUT, "help-all", None, "print every option"),
+    opt(OUTPUT, "help-all", None, "Print every option"),
 ];
 
 #[cfg(test)]

@@ -9,59 +9,65 @@ pub(super) const RESULTS: Opt = opt(
     GROUP,
     "results",
     Some("FILE"),
-    "the results file; also $DYNO_RESULTS [dyno.db]",
+    "Results file; also $DYNO_RESULTS [dyno.db]",
 );
 pub(super) const JSON: Opt = bare(opt(
     GROUP,
     "json",
     Some("FILE"),
-    "print JSON instead, or write it to FILE beside the text",
+    "Print JSON instead of the text, or write JSON to FILE and print the text",
 ));
 const FACTOR: Opt = repeated(
     GROUP,
     "factor",
     Some("NAME"),
-    "what was meant to differ: an option, a setting or a fact by its name, or the beginning \
-         of names; may be repeated",
+    "Name what was meant to differ: an option, a setting or a fact, or the beginning of such \
+     names; may be repeated",
 );
 const WHERE: Opt = opt(
     GROUP,
     "where",
     Some("NAME=LEVEL,…"),
-    "runs with these levels of their factors; workload, server and sessions are factors, too",
+    "Select runs with these factor levels; workload, server and sessions are factors, too",
 );
-const FROM: Opt = opt(
+pub(super) const FROM: Opt = opt(
     GROUP,
     "from",
     Some("TIME"),
-    "figures and verdict from this time of the measurement on; what was before is warm-up [0s]",
+    "Compute figures and verdict from this time of the measurement on; what came before counts as \
+     warm-up [0s]",
 );
-const TO: Opt = opt(GROUP, "to", Some("TIME"), "and up to this time [its end]");
+pub(super) const TO: Opt = opt(
+    GROUP,
+    "to",
+    Some("TIME"),
+    "Stop at this time of the measurement [its end]",
+);
 const ROWS: Opt = opt(
     GROUP,
     "rows",
     Some("NAME"),
-    "the factor whose levels are the rows",
+    "Factor whose levels are the rows",
 );
 const COLUMNS: Opt = opt(
     GROUP,
     "columns",
     Some("NAME"),
-    "the factor whose levels are the columns",
+    "Factor whose levels are the columns",
 );
 const BASE: Opt = opt(
     GROUP,
     "base",
     Some("LEVEL"),
-    "the level of the columns, or of the rows where there are none, that ratios are to [the \
-         first]",
+    "Level that ratios compare with, of the columns, or of the rows if there are no columns [the \
+     first]",
 );
-const REPLACE: Opt = opt(GROUP, "force", None, "replace a file that is there already");
+const REPLACE: Opt = opt(GROUP, "force", None, "Replace an existing file");
 pub(super) const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
     None,
-    "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
+    "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
 );
 pub(super) const VERBOSE: Opt = short(
     'v',
@@ -69,11 +75,11 @@ pub(super) const VERBOSE: Opt = short(
         GROUP,
         "verbose",
         None,
-        "tell all of a run: distribution, findings in full with advice, costs, set-up; also \
-         $DYNO_VERBOSE",
+        "Print everything known about the run: distribution, findings with advice, costs, set-up; \
+         also $DYNO_VERBOSE",
     ),
 );
-pub(super) const HELP: Opt = short('h', opt(GROUP, "help", None, "this text"));
+pub(super) const HELP: Opt = short('h', opt(GROUP, "help", None, "Print this help"));
 
 /// The options of `dyno show`.
 pub const SHOW: &[Opt] = &[
@@ -81,31 +87,32 @@ pub const SHOW: &[Opt] = &[
         GROUP,
         "findings",
         None,
-        "all checks with their evidence, rules and advice",
+        "Print all checks with their evidence, rules and advice",
     ),
     opt(
         GROUP,
         "facts",
         None,
-        "what is on record of the host, the server and the tables, with their definitions",
+        "Print the recorded facts about the host, the server and the tables, with their \
+         definitions",
     ),
     opt(
         GROUP,
         "advice",
         None,
-        "what the server's counters during the run say of its settings",
+        "Print what the server's counters during the run suggest about its settings",
     ),
     opt(
         GROUP,
         "cpu-profile",
         None,
-        "the functions of server and client that took most of the CPU time",
+        "Print the functions of server and client that used most of the CPU time",
     ),
     opt(
         GROUP,
         "plan",
         None,
-        "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
+        "Print the run's plan as JSON; `dyno run --plan FILE` repeats the run",
     ),
     FROM,
     TO,
@@ -123,26 +130,26 @@ pub const LIST: &[Opt] = &[
         GROUP,
         "show",
         Some("NAME"),
-        "print the script of a workload, to read or to copy",
+        "Print a workload's script, to read or copy",
     ),
     RESULTS,
     opt(
         GROUP,
         "workload",
         Some("TEXT"),
-        "runs whose workload contains the text",
+        "Select runs whose workload contains the text",
     ),
     opt(
         GROUP,
         "target",
         Some("TEXT"),
-        "runs whose target or server contains the text",
+        "Select runs whose target or server contains the text",
     ),
     opt(
         GROUP,
         "note",
         Some("TEXT"),
-        "runs whose note contains the text",
+        "Select runs whose note contains the text",
     ),
     WHERE,
     one_of(
@@ -151,7 +158,7 @@ pub const LIST: &[Opt] = &[
             GROUP,
             "verdict",
             Some("WORD"),
-            "runs that are valid, doubtful or refused",
+            "Select runs that are valid, doubtful or refused",
         ),
     ),
     one_of(
@@ -167,21 +174,21 @@ pub const LIST: &[Opt] = &[
             GROUP,
             "state",
             Some("WORD"),
-            "runs that are running, unfinished (their process died), completed, interrupted, failed \
-         or imported",
+            "Select runs that are running, unfinished (their process died), completed, \
+             interrupted, failed or imported",
         ),
     ),
     opt(
         GROUP,
         "since",
         Some("TIME"),
-        "runs begun within so long, e.g. 7d, 12h",
+        "Select runs that began within this time, e.g. 7d, 12h",
     ),
     opt(
         GROUP,
         "limit",
         Some("N"),
-        "so many runs at most, the latest; 0 for all [50]",
+        "List at most the latest N runs; 0 for all [50]",
     ),
     JSON,
     HELP,
@@ -195,14 +202,14 @@ pub const REPORT: &[Opt] = &[
             GROUP,
             "output",
             Some("FILE"),
-            "the HTML file to write, - for standard output [the run's name with .html]",
+            "Write the HTML page to FILE, - for standard output [the run's name with .html]",
         ),
     ),
     opt(
         GROUP,
         "title",
         Some("TEXT"),
-        "the page's title [the workload and the server; of several runs the answer]",
+        "Title of the page [the workload and the server; of several runs the answer]",
     ),
     WHERE,
     ROWS,
@@ -224,26 +231,26 @@ pub const COMPARE: &[Opt] = &[
         GROUP,
         "all",
         None,
-        "every difference of settings and facts, not only those that matter most",
+        "Print every difference in settings and facts, not only the most important ones",
     ),
     opt(
         GROUP,
         "force",
         None,
-        "compare runs of different workloads all the same, and say so",
+        "Compare runs of different workloads, and say so",
     ),
     repeated(
         GROUP,
         "fail-if",
         Some("LIMIT"),
-        "exit with status 4 if the whole interval of a ratio says so: 'rate < 0.95x', \
+        "Exit with status 4 if the whole interval of a ratio meets the condition: 'rate < 0.95x', \
          'p99 > 1.1x'; may be repeated",
     ),
     opt(
         GROUP,
         "gate",
         None,
-        "exit with status 3 if the comparison is refused",
+        "Exit with status 3 if the comparison is refused",
     ),
     FROM,
     TO,
@@ -271,8 +278,8 @@ pub const TABLE: &[Opt] = &[
             GROUP,
             "figure",
             Some("NAME"),
-            "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
-         such as p99 [rate]",
+            "Figure to show in the cells: rate, median_rate, queries, errors, mean, max or a \
+             percentile such as p99 [rate]",
         ),
     ),
     BASE,
@@ -281,13 +288,13 @@ pub const TABLE: &[Opt] = &[
         GROUP,
         "csv",
         None,
-        "a line per cell with commas between, for spreadsheets",
+        "Print comma-separated values, one line per cell",
     ),
     opt(
         GROUP,
         "force",
         None,
-        "runs of different workloads in one table all the same",
+        "Put runs of different workloads in one table",
     ),
     FROM,
     TO,
@@ -303,13 +310,13 @@ pub const PHASES: &[Opt] = &[
         GROUP,
         "html",
         Some("FILE"),
-        "the tables as one offline HTML page as well",
+        "Also write the tables as one offline HTML page",
     ),
     opt(
         GROUP,
         "tsv",
         Some("FILE"),
-        "the tables with tabs between figures as well; - for standard output alone",
+        "Also write the tables with tab-separated figures; - prints only these",
     ),
     RESULTS,
     NO_COLOR,
@@ -324,9 +331,9 @@ pub const EXPORT: &[Opt] = &[
             GROUP,
             "format",
             Some("FORMAT"),
-            "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
-         observed), hlog (HdrHistogram's interval log), openmetrics (with time stamps) or folded \
-         (stacks of the CPU profile) [json]",
+            "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
+             (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with time \
+             stamps) or folded (stacks of the CPU profile) [json]",
         ),
     ),
     short(
@@ -335,150 +342,12 @@ pub const EXPORT: &[Opt] = &[
             GROUP,
             "output",
             Some("FILE"),
-            "where to write, whole or not at all [standard output]",
+            "Write to FILE, completely or not at all [standard output]",
         ),
     ),
     WHERE,
     REPLACE,
     RESULTS,
-    HELP,
-];
-
-/// The options of `dyno import`.
-pub const IMPORT: &[Opt] = &[
-    opt(
-        GROUP,
-        "pattern",
-        Some("PATTERN"),
-        "of a folder, the files whose path below it is like '…/{fs}-{binlog}/BP{memory}/res.txt': \
-         the parts in braces become factors, * is any part of a name, … any folders",
-    ),
-    repeated(
-        GROUP,
-        "vmstat",
-        Some("FILE"),
-        "what vmstat printed meanwhile; with several logs it may be repeated, each for the log in \
-         its folder",
-    ),
-    opt(
-        GROUP,
-        "iostat",
-        Some("FILE"),
-        "what iostat -x printed meanwhile; repeated as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "mpstat",
-        Some("FILE"),
-        "what mpstat printed meanwhile; repeated as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "sar",
-        Some("FILE"),
-        "what sar printed meanwhile, or of a file of sadc; repeated as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "config",
-        Some("FILE"),
-        "the server's my.cnf, kept with the runs as what was configured; repeated as --vmstat",
-    ),
-    opt(
-        GROUP,
-        "replace",
-        None,
-        "import logs that are in the results file already anew, in place of their runs",
-    ),
-    short('q', opt(GROUP, "quiet", None, "no summary of each run")),
-    opt(
-        GROUP,
-        "started",
-        Some("WHEN"),
-        "when the first run's measurement began, where its log has no times: 2026-11-21T12:45:12Z, \
-         '2026-11-21 13:45:12' in the zone of --utc-offset, or seconds since 1970",
-    ),
-    opt(
-        GROUP,
-        "utc-offset",
-        Some("OFFSET"),
-        "how far the logs' times are ahead of UTC, where they do not say it: +02:00, =-5 [0]",
-    ),
-    opt(
-        GROUP,
-        "vmstat-interval",
-        Some("TIME"),
-        "the delay that vmstat was given, for a log without -t [1s]",
-    ),
-    opt(
-        GROUP,
-        "iostat-interval",
-        Some("TIME"),
-        "the delay that iostat was given, for a log without -t [1s]",
-    ),
-    opt(
-        GROUP,
-        "vmstat-unit",
-        Some("UNIT"),
-        "the unit that vmstat was given with -S: k, K, m or M [K]",
-    ),
-    opt(
-        GROUP,
-        "first-report",
-        None,
-        "count the first report of vmstat and iostat, too: they ran with -y",
-    ),
-    opt(
-        GROUP,
-        "percentile",
-        Some("N"),
-        "which percentile the latencies of sysbench's CSV and JSON reports are",
-    ),
-    opt(
-        GROUP,
-        "workload",
-        Some("NAME"),
-        "name the workload if the log does not (only runs of one workload are compared)",
-    ),
-    opt(
-        GROUP,
-        "server",
-        Some("NAME"),
-        "name the server if the log does not: 'MariaDB 10.11.6'",
-    ),
-    one_of(
-        &["standard", "reference"],
-        opt(
-            GROUP,
-            "profile",
-            Some("WORD"),
-            "standard, or reference for a workload with the faults of the tool that it copies; the two \
-         are not compared [standard]",
-        ),
-    ),
-    opt(
-        GROUP,
-        "warmup",
-        Some("TIME"),
-        "so much of each run's beginning is warm-up and in no figure, as --from",
-    ),
-    FROM,
-    TO,
-    opt(
-        GROUP,
-        "note",
-        Some("TEXT"),
-        "what to remember of the runs; kept with them",
-    ),
-    repeated(
-        GROUP,
-        "factor",
-        Some("NAME=LEVEL"),
-        "what the runs vary, e.g. memory=5G; kept with them, may be repeated",
-    ),
-    VERBOSE,
-    RESULTS,
-    NO_COLOR,
     HELP,
 ];
 
@@ -490,26 +359,26 @@ pub const DOCTOR: &[Opt] = &[
             GROUP,
             "target",
             Some("URL"),
-            "a server to look at as well; also $DYNO_TARGET",
+            "Check this server as well; also $DYNO_TARGET",
         ),
     ),
     opt(
         GROUP,
         "ask-password",
         None,
-        "ask for the password on the terminal",
+        "Ask for the password on the terminal",
     ),
     opt(
         GROUP,
         "time",
         Some("TIME"),
-        "how long to listen for noise [3s]",
+        "Listen for noise this long [3s]",
     ),
     opt(
         GROUP,
         "gate",
         None,
-        "exit with status 3 if the host or the server is not fit to be measured",
+        "Exit with status 3 if the host or the server is not fit to be measured",
     ),
     JSON,
     NO_COLOR,

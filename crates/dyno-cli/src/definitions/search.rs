@@ -13,25 +13,26 @@ pub const OF_SEARCHES: &[Opt] = &[
         SEARCH,
         "from",
         Some("LOAD"),
-        "where to begin, e.g. 2000/s, or 16 sessions [what a closed loop reaches in a few runs]",
+        "Start at this load, e.g. 2000/s, or 16 sessions [what a closed loop reaches in a few \
+         runs]",
     ),
     opt(
         SEARCH,
         "width",
         Some("SHARE"),
-        "how near the bounds come to one another, e.g. 1% [2%, but not below what may be late]",
+        "Stop when the bounds are this close, e.g. 1% [2%, but not below what may be late]",
     ),
     opt(
         SEARCH,
         "votes",
         Some("N"),
-        "so many trials decide on a load, unless fewer settle it [7]",
+        "Judge each load by N trials, or by fewer if they settle it [7]",
     ),
     opt(
         SEARCH,
         "thorough",
         None,
-        "trials of 60 s and a width of 1 %, unless --time and --width say otherwise",
+        "Use trials of 60 s and a width of 1 %, unless --time or --width is given",
     ),
 ];
 
@@ -40,38 +41,41 @@ pub const OF_SEARCHES: &[Opt] = &[
 pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
     (
         "metrics-linger",
-        "its trials follow one another; --metrics answers during each",
+        "--metrics serves metrics during each of its trials",
     ),
-    ("rate", "--from says where it begins"),
-    ("latency-limit", "the promise has it"),
-    ("ladder", "'max sessions with …' looks for sessions"),
-    ("in-one-run", "each of its trials is a run"),
-    ("events", "--time says how long each trial measures"),
-    ("shard", "it conducts one load generator"),
-    ("begin-at", "its trials begin one after the other"),
+    ("rate", "--from sets where it starts"),
+    ("latency-limit", "the promise sets it"),
+    ("ladder", "'max sessions with …' searches for sessions"),
+    ("in-one-run", "each trial is a separate run"),
+    ("events", "--time sets how long each trial measures"),
+    ("shard", "it uses a single load generator"),
+    ("begin-at", "its trials run one after the other"),
     (
         "ask-password",
-        "each of its trials would ask; the guide (docs/targets.md) has other places",
+        "each trial would ask; docs/targets.md lists other ways to give a password",
     ),
-    ("gate", "its status is 3 by itself where it ends refused"),
+    ("gate", "it exits with status 3 anyway when it ends refused"),
     ("fail-if", "the promise takes its place"),
     (
         "plan",
-        "it has no plan; `dyno show RUN --plan` has that of a trial",
+        "it has no plan; `dyno show RUN --plan` prints the plan of a trial",
     ),
-    ("ramp-up", "--warmup has each trial settle"),
-    ("verbose", "`dyno show RUN -v` tells all of a trial"),
+    ("ramp-up", "--warmup lets each trial settle"),
+    (
+        "verbose",
+        "`dyno show RUN -v` prints everything about a trial",
+    ),
     (
         "explain",
-        "`dyno run --explain` at the rate that was found has plans",
+        "use `dyno run --explain` at the rate that was found",
     ),
     (
         "cpu-profile",
-        "`dyno run --cpu-profile` at the rate that was found has one",
+        "use `dyno run --cpu-profile` at the rate that was found",
     ),
     (
         "statements",
-        "`dyno run --statements` at the rate that was found has them",
+        "use `dyno run --statements` at the rate that was found",
     ),
 ];
 
@@ -88,17 +92,21 @@ pub fn search() -> &'static [Opt] {
 fn adapted(opt: &Opt) -> Opt {
     let help = match opt.name {
         "sessions" => {
-            "sessions among which the events of an open loop are spread; a search for sessions \
-             chooses them itself [64; with SQLite and tests of the host one per core]"
+            "Spread the events of an open loop over N sessions; a search for sessions chooses them \
+             itself [64; with SQLite and tests of the host one per core]"
         }
         "target" => {
-            "mysql://, mariadb://, postgres:// or sqlite:FILE with the workload's tables; also \
-             $DYNO_TARGET"
+            "Connect to this database, which has the workload's tables: mysql://, mariadb://, \
+             postgres:// or sqlite:FILE; also $DYNO_TARGET"
         }
-        "time" => "how long each trial measures [10s]",
-        "warmup" => "how long each trial settles before; left out of all figures [3s]",
-        "quiet" => "no lines about the trials",
-        "json" => "print the result with all trials as JSON, or write it to FILE beside the text",
+        "time" => "Measure each trial for this long [10s]",
+        "warmup" => {
+            "Let each trial settle this long before measuring; no figure includes this time [3s]"
+        }
+        "quiet" => "Print no lines about the trials",
+        "json" => {
+            "Print the result with all trials as JSON, or write JSON to FILE and print the text"
+        }
         _ => return *opt,
     };
     Opt { help, ..*opt }

@@ -5,9 +5,9 @@ use crate::options::Opt;
 
 const GROUP: &str = "Options";
 /// Where a server's folder is.
-const PLACE: &str = "A file system of its own (up)";
+const PLACE: &str = "Dedicated file system (up)";
 /// What a server may use at most.
-const LIMITS: &str = "Limits of up and restart ('none' takes one away)";
+const LIMITS: &str = "Limits for up and restart ('none' removes one)";
 
 /// The options of `dyno server`.
 pub const SERVER: &[Opt] = &[
@@ -15,126 +15,137 @@ pub const SERVER: &[Opt] = &[
         GROUP,
         "name",
         Some("NAME"),
-        "up: what the server is called [its kind]",
+        "up: name of the server [its kind]",
     ),
     repeated(
         GROUP,
         "set",
         Some("NAME=VALUE"),
-        "up, restart: a setting of the server's, read back when it answers; may be repeated",
+        "up, restart: change a server setting, and verify it when the server answers; may be \
+         repeated",
     ),
     repeated(
         GROUP,
         "unset",
         Some("NAME"),
-        "restart: a setting that is not to be made any more; may be repeated",
+        "restart: remove a setting made with --set; may be repeated",
     ),
     opt(
         GROUP,
         "basedir",
         Some("DIR"),
-        "up: the folder that the server is installed in; $DYNO_SERVER_PATH has more, separated \
-         by ':'",
+        "up: folder that the server is installed in; $DYNO_SERVER_PATH lists more, separated by \
+         ':'",
     ),
     opt(
         GROUP,
         "port",
         Some("PORT"),
-        "up: its port on 127.0.0.1 [a free one]",
+        "up: port on 127.0.0.1 [a free one]",
     ),
     opt(
         GROUP,
         "start-timeout",
         Some("TIME"),
-        "how long it may take until it answers [2m]",
+        "Fail if the server does not answer within this time [2m]",
     ),
     opt(
         GROUP,
         "cold",
         None,
-        "restart, restore: the host's page cache is dropped before the server starts, and the \
-         server reads no list of the pages that it had cached",
+        "restart, restore: drop the host's page cache before the server starts, and keep the \
+         server from reloading its cached pages",
     ),
     opt(
         GROUP,
         "trim",
         None,
-        "restart, restore: the device below is told which blocks are free before the server \
-         starts",
+        "restart, restore: trim the free blocks of the underlying device before the server starts",
     ),
     opt(
         GROUP,
         "settle",
         Some("TIME"),
-        "restart, restore: wait until the server has nothing left to do in the background, at \
-         most so long; snapshot: before it is stopped",
+        "restart, restore: wait at most this long until the server's background work is done; \
+         snapshot: before the server stops",
     ),
     opt(
         GROUP,
         "from",
         Some("NAME"),
-        "restore: the server whose snapshot it is; it is copied to this one first",
+        "restore: copy the snapshot from this server first",
     ),
     opt(
         GROUP,
         "foreground",
         None,
-        "up: wait here; the server ends with this command, however that ends; so do its data, \
-         unless it is killed (-9)",
+        "up: wait here. The server stops with this command, and its data are removed unless the \
+         command is killed (-9)",
     ),
-    opt(GROUP, "all", None, "down: all servers"),
+    opt(GROUP, "all", None, "down: stop all servers"),
     opt(
         GROUP,
         "keep-data",
         None,
-        "down: stop only; restart starts it again",
+        "down: keep the data; restart starts the server again",
     ),
-    opt(GROUP, "lines", Some("N"), "logs: how many [50]"),
-    opt(GROUP, "tcp", None, "url: by TCP rather than by its socket"),
+    opt(
+        GROUP,
+        "lines",
+        Some("N"),
+        "logs: print the last N lines [50]",
+    ),
+    opt(GROUP, "tcp", None, "url: use TCP instead of the socket"),
     opt(
         GROUP,
         "json",
         None,
-        "up, restart, list: JSON instead of text",
+        "up, restart, list: print JSON instead of text",
     ),
     opt(
         PLACE,
         "fs",
         Some("KIND"),
-        "ext4, xfs, btrfs or zfs, in a sparse file that is mounted; needs root",
+        "Create this file system in a sparse file and mount it: ext4, xfs, btrfs or zfs; needs \
+         root",
     ),
-    opt(PLACE, "fs-size", Some("SIZE"), "its size [2G]"),
+    opt(
+        PLACE,
+        "fs-size",
+        Some("SIZE"),
+        "Size of the file system [2G]",
+    ),
     opt(
         PLACE,
         "mount",
         Some("OPTIONS"),
-        "how it is mounted, as mount -o takes it: noatime",
+        "Mount options, as for mount -o, e.g. noatime",
     ),
     opt(
         LIMITS,
         "cpus",
         Some("N"),
-        "processors' time: 0.5 is half of one",
+        "CPU time, in processors: 0.5 is half of one",
     ),
     opt(
         LIMITS,
         "memory",
         Some("SIZE"),
-        "memory, page cache included",
+        "Memory, including the page cache",
     ),
     opt(
         LIMITS,
         "iops",
         Some("N"),
-        "reads and writes of its disk in a second, each",
+        "Reads per second and writes per second on its disk, each",
     ),
-    opt(LIMITS, "read-iops", Some("N"), "reads in a second"),
-    opt(LIMITS, "write-iops", Some("N"), "writes in a second"),
+    opt(LIMITS, "read-iops", Some("N"), "Reads per second"),
+    opt(LIMITS, "write-iops", Some("N"), "Writes per second"),
     opt(
         LIMITS,
         "bandwidth",
         Some("SIZE"),
-        "bytes read from and written to its disk in a second, each",
+        "Bytes read per second and written per second on its disk, each",
     ),
-    short('h', opt(GROUP, "help", None, "this text")),
+    short('h', opt(GROUP, "help", None, "Print this help")),
 ];

@@ -345,13 +345,14 @@ pub const SYSBENCH: &[Opt] = &[
         DYNO,
         "db-ignore-errors",
         Some("LIST"),
-        "errors to ignore whatever the driver: errnos, SQLSTATEs, kinds or \"all\"",
+        "errors to ignore with any driver: error numbers, SQLSTATEs, kinds or \"all\"",
     ),
     bare(opt(
         DYNO,
         "allow-cleartext-password",
         Some("on|off"),
-        "send the password itself to a server that asks for it and that nothing identifies [off]",
+        "send the password in clear text to a server that asks for it and whose identity is not \
+         verified [off]",
     )),
     opt(
         DYNO,
@@ -363,6 +364,6 @@ pub const SYSBENCH: &[Opt] = &[
         DYNO,
         "report-style",
         Some("EDITION"),
-        "general block as of 1.1 or of 1.0 [1.0]",
+        "format of the general block: as of 1.1 or of 1.0 [1.0]",
     ),
 ];

@@ -3,8 +3,8 @@
 use super::{opt, short};
 use crate::options::Opt;
 
-const WHAT: &str = "What is watched";
-const HOW: &str = "How";
+const WHAT: &str = "What to watch";
+const HOW: &str = "Output";
 
 /// The options of `dyno top`.
 pub const TOP: &[Opt] = &[
@@ -14,69 +14,70 @@ pub const TOP: &[Opt] = &[
             WHAT,
             "target",
             Some("URL"),
-            "a server: mysql://, mariadb://, postgres:// or sqlite:FILE; also $DYNO_TARGET",
+            "Watch this server: mysql://, mariadb://, postgres:// or sqlite:FILE; also \
+             $DYNO_TARGET",
         ),
     ),
     opt(
         WHAT,
         "ask-password",
         None,
-        "ask for the password on the terminal",
+        "Ask for the password on the terminal",
     ),
     opt(
         WHAT,
         "run",
         Some("RUN"),
-        "a run while it goes on, or after it, from the results file: last, a number or the \
+        "Watch a run from the results file, while it goes on or afterwards: last, a number or the \
          beginning of a name",
     ),
     opt(
         WHAT,
         "results",
         Some("FILE"),
-        "the results file of --run; also $DYNO_RESULTS [dyno.db]",
+        "Results file of --run; also $DYNO_RESULTS [dyno.db]",
     ),
     opt(
         WHAT,
         "proxysql",
         None,
-        "the target is ProxySQL's admin interface, should it not be recognised",
+        "Treat the target as ProxySQL's admin interface if it is not recognised",
     ),
     opt(
         WHAT,
         "pgbouncer",
         None,
-        "the target is pgbouncer's console, should it not be recognised",
+        "Treat the target as pgbouncer's console if it is not recognised",
     ),
     opt(
         WHAT,
         "haproxy",
         Some("SOCKET"),
-        "HAProxy by its stats socket: a path, or HOST:PORT",
+        "Watch HAProxy through its stats socket: a path, or HOST:PORT",
     ),
     opt(
         HOW,
         "interval",
         Some("TIME"),
-        "how often is asked, 100ms to 1h [1s]",
+        "Sample at this interval, 100ms to 1h [1s]",
     ),
     opt(
         HOW,
         "count",
         Some("N"),
-        "print so many lines and end, also on a terminal",
+        "Print N lines and exit, also on a terminal",
     ),
     opt(
         HOW,
         "json",
         None,
-        "print a JSON object a line, also on a terminal",
+        "Print one JSON object per line, also on a terminal",
     ),
     opt(
         HOW,
         "no-color",
         None,
-        "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
+        "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
     ),
-    short('h', opt(HOW, "help", None, "this text")),
+    short('h', opt(HOW, "help", None, "Print this help")),
 ];

@@ -84,8 +84,8 @@ pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
         && version != u64::from(PROTOCOL)
     {
         bail!(
-            "the coordinator speaks version {version} of the protocol, and this Dyno speaks \
-             {PROTOCOL}: run the same Dyno everywhere"
+            "the coordinator uses version {version} of the protocol, and this Dyno uses \
+             {PROTOCOL}: use the same Dyno everywhere"
         );
     }
     serde_json::from_value(value).map_err(|_| nothing())
@@ -175,7 +175,7 @@ pub fn serve(membership: Membership) -> Result<()> {
         Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
         Exit::NotJoined => bail!("no coordinator answered on the bus"),
         Exit::Orphaned { unconfirmed } => bail!(
-            "nothing is heard of the coordinator; {unconfirmed} message(s) with figures were not \
+            "lost contact with the coordinator; {unconfirmed} message(s) with figures were not \
              received"
         ),
     }

@@ -56,7 +56,7 @@ impl Bundle {
         if let Some((name, _)) = plan.options.iter().find(|(_, value)| hidden(value)) {
             let name = name.replace('_', "-");
             return Err(usage(format!(
-                "--agents: the option --{name} holds a secret, which does not travel to agents"
+                "--agents: the option --{name} holds a secret, which is not sent to agents"
             )));
         }
         let mut bundle = Self {
@@ -101,14 +101,14 @@ impl Bundle {
                 ))
             })
         };
-        let script = name(path).ok_or_else(|| anyhow!("{} is no file", path.display()))?;
+        let script = name(path).ok_or_else(|| anyhow!("{} is not a file", path.display()))?;
         self.files
             .insert(script.clone(), text_of(path, text.to_vec())?);
         self.script = Some(script);
         for module in self.plan.modules.keys() {
             let path = Path::new(module);
             let bytes = fs::read(path).with_context(|| format!("cannot read {module}"))?;
-            let name = name(path).ok_or_else(|| anyhow!("{module} is no file"))?;
+            let name = name(path).ok_or_else(|| anyhow!("{module} is not a file"))?;
             self.files.insert(name, text_of(path, bytes)?);
         }
         // Elsewhere they are other files, with the same content.
@@ -126,7 +126,7 @@ impl Bundle {
 
     fn read(text: &str) -> Result<Self> {
         serde_json::from_str(text)
-            .map_err(|error| anyhow!("what came from the coordinator is no plan: {error}"))
+            .map_err(|error| anyhow!("the coordinator sent an invalid plan: {error}"))
     }
 
     /// Unpacks one into a folder: the plan's file for an agent with this part of the run. The
@@ -143,7 +143,7 @@ impl Bundle {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         for (name, text) in &bundle.files {
             if !is_plain(Path::new(name)) {
-                bail!("what came from the coordinator has a file '{name}', which is no plain path");
+                bail!("the coordinator sent a file '{name}', which is not a plain path");
             }
             let path = folder.path().join(name);
             if let Some(parent) = path.parent() {

@@ -31,16 +31,14 @@ impl ExternalBus {
     pub fn read(parsed: &Parsed, option: &str, [key, ca]: [&str; 2]) -> Result<Option<Self>> {
         let Some(url) = parsed.value(option) else {
             return match [key, ca].into_iter().find(|name| parsed.has(name)) {
-                Some(name) => Err(usage(format!(
-                    "--{name} is about the bus of --{option}, which is not given"
-                ))),
+                Some(name) => Err(usage(format!("--{name} needs --{option}"))),
                 None => Ok(None),
             };
         };
         let wrong = || {
             usage(format!(
-                "--{option}: '{url}' is no address of a bus such as tls://bus.example.org:{PORT}, \
-                 or nats://127.0.0.1:{PORT} on this host"
+                "--{option}: '{url}' is not the address of a bus, such as \
+                 tls://bus.example.org:{PORT}, or nats://127.0.0.1:{PORT} on this host"
             ))
         };
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -56,26 +54,27 @@ impl ExternalBus {
             }
             ("tls", None) => {
                 return Err(usage(format!(
-                    "--{option}: --{ca} FILE names the authority that signed the bus's certificate"
+                    "--{option} needs --{ca} FILE, the authority that signed the bus's certificate"
                 )));
             }
             ("nats", None) => {}
             ("nats", Some(_)) => {
                 return Err(usage(format!(
-                    "--{ca} is for a bus by tls://, and '{url}' is none"
+                    "--{ca} needs a tls:// bus, and '{url}' is not one"
                 )));
             }
             _ => return Err(wrong()),
         }
         let Some(file) = parsed.value(key) else {
             return Err(usage(format!(
-                "--{option}: --{key} FILE names the key by which the bus is entered; \
-                 `dyno fleet keys` makes some"
+                "--{option} needs --{key} FILE, the key for the bus; `dyno fleet keys` creates \
+                 keys"
             )));
         };
         if option == "join" && Path::new(file).ends_with(format!("{COORDINATOR}.nk")) {
             return Err(usage(format!(
-                "--{key}: {file} is the key of who starts runs; an agent's is NAME.nk beside it"
+                "--{key}: {file} is the coordinator's key; an agent's is NAME.nk in the same \
+                 folder"
             )));
         }
         let has_port = rest
@@ -105,7 +104,7 @@ impl ExternalBus {
             _ => format!("each, as {name}"),
         };
         let url = format!("{scheme}://{}", self.address);
-        format!("start {whom} by: dyno agent --join {url} --name {name} --key {name}.nk{ca}")
+        format!("start {whom} with: dyno agent --join {url} --name {name} --key {name}.nk{ca}")
     }
 
     /// How one connects to it.
@@ -125,14 +124,14 @@ fn key_in(file: &Path) -> Result<Secret> {
     let shown = file.display();
     let metadata = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?;
     if metadata.permissions().mode() & 0o077 != 0 {
-        bail!("{shown} may be read by others: chmod 600 {shown}");
+        bail!("{shown} is readable by others: chmod 600 {shown}");
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
     let seed = text.trim();
     // A user's seed, in base 32.
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
     if !seed.starts_with("SU") || !seed.chars().all(plain) {
-        bail!("{shown} holds no user's key as NATS has it (SU…)");
+        bail!("{shown} does not contain a NATS user key (SU…)");
     }
     let key = Secret::new(seed.to_owned());
     redact::learn(&key, &[]);

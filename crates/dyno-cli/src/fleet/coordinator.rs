@@ -280,7 +280,7 @@ fn not_begun(
     let start_by = start_by.map(|bus| bus.start_by(&missing));
     let advice = agents.iter().find_map(Launched::advice).or(start_by);
     let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-    anyhow!("the agents did not begin: {why}{advice}")
+    anyhow!("the agents did not start: {why}{advice}")
 }
 
 /// The agents' processes.
@@ -352,7 +352,7 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
         Ok(None) => None,
         Ok(Some(how)) => {
             console::note(&format!(
-                "warning: nats-server ended ({how}), and was started again"
+                "warning: nats-server ended ({how}) and was restarted"
             ));
             None
         }

@@ -38,7 +38,7 @@ impl KeptFile {
     /// Begins the file of a part. Where that is not possible the run goes on without it.
     pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
         let Some(folder) = folder() else {
-            console::note("warning: no file is kept of this part: $HOME is not set");
+            console::note("warning: this agent keeps no file of the run: $HOME is not set");
             return;
         };
         remove_old(&folder);
@@ -73,7 +73,7 @@ impl KeptFile {
 
 fn none(error: &dyn std::fmt::Display) {
     console::note(&format!(
-        "warning: no more is kept of this part here: {error}"
+        "warning: this agent's file of the run is incomplete: {error}"
     ));
 }
 
@@ -137,7 +137,7 @@ pub fn print(word: &str) -> Result<()> {
     let file = std::fs::File::open(&path);
     let mut file = file.with_context(|| format!("cannot read {}", path.display()))?;
     if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
-        bail!("the agent still writes it: collect it once the agent has ended its load");
+        bail!("the agent is still writing it: collect it when the agent's load has ended");
     }
     let mut out = std::io::stdout().lock();
     std::io::copy(&mut file, &mut out)?;

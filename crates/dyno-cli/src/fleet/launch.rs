@@ -190,7 +190,7 @@ impl Launched {
         let said = self.said();
         Some(match said.is_empty() {
             true if self.remote.is_some() && how.success() => {
-                format!("{how}, and said nothing: is --agent-command the Dyno there?")
+                format!("{how}, without a message: does --agent-command name the Dyno there?")
             }
             true => format!("{how}"),
             false => format!("{how}: {said}"),

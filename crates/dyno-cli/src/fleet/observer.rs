@@ -86,7 +86,7 @@ pub fn observe() -> Result<()> {
                 say(&out, &Line::Seen(seen));
             }
         })
-        .context("cannot start the thread that tells what is seen")?;
+        .context("cannot start the thread that sends observations")?;
     let _ = ends.recv();
     observers.stop();
     // It ends with the observers.

@@ -105,7 +105,7 @@ impl ServerAgent {
             if !watcher.watch(&heard, &stopped, &sender) {
                 let how = launched
                     .ended_within(LEAVE)
-                    .unwrap_or_else(|| "it says nothing".to_owned());
+                    .unwrap_or_else(|| "it does not respond".to_owned());
                 lost(&sender, &how);
             }
             watcher.end();
@@ -141,7 +141,7 @@ fn not_begun(mut launched: Launched, error: &anyhow::Error) -> String {
         false => launched.ended(),
     };
     let mut text = format!(
-        "the observer beside the server ({}) did not begin: ",
+        "the observer on the server's host ({}) did not start: ",
         launched.name
     );
     text += &how.unwrap_or_else(|| error.to_string());
@@ -175,7 +175,8 @@ fn silent(sender: &SyncSender<Observation>, since: Nanos) {
         at: since,
         until: None,
         kind: EventKind::Observer,
-        text: "the observer beside the server fell silent: is it frozen, or its link cut?"
+        text: "the observer on the server's host stopped responding: is it frozen, or its \
+               connection cut?"
             .to_owned(),
         detail: Box::default(),
     };
@@ -185,7 +186,7 @@ fn silent(sender: &SyncSender<Observation>, since: Nanos) {
 
 /// Tells that nothing more is seen of the server's host.
 fn lost(sender: &SyncSender<Observation>, how: &str) {
-    let why = format!("the observer beside the server ended before the run did: {how}");
+    let why = format!("the observer on the server's host ended before the run: {how}");
     let event = Observation::Event {
         at: Clock.now(),
         until: None,

@@ -94,9 +94,7 @@ impl Fleet {
             let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
             let idle = idle.into_iter().chain(["orphan", "bus", "agents-by"]);
             return match idle.into_iter().find(|name| parsed.has(name)) {
-                Some(name) => Err(usage(format!(
-                    "--{name} is about the load generators of --agents, which is not given"
-                ))),
+                Some(name) => Err(usage(format!("--{name} needs --agents"))),
                 None => Ok(None),
             };
         };
@@ -128,7 +126,8 @@ impl Fleet {
         };
         if by_capacity && specs.iter().any(|spec| spec.weight != 1) {
             return Err(usage(
-                "--agents-by capacity: the parts are found out, and cannot be given by =W as well",
+                "--agents-by capacity: the agents measure the weights, so =W cannot be given as \
+                 well",
             ));
         }
         let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
@@ -187,19 +186,16 @@ fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
     for (other, why) in [
         (
             "cpu-profile",
-            "it samples this host alone: profile a run without agents",
+            "it samples only this host: profile a run without agents",
         ),
-        ("shard", "each agent is given its part"),
-        ("begin-at", "agents begin together"),
-        ("ladder", "steps of a ladder are runs of one load generator"),
-        (
-            "in-one-run",
-            "the ladder's steps are those of one load generator",
-        ),
+        ("shard", "each agent gets its part"),
+        ("begin-at", "agents start together"),
+        ("ladder", "a ladder uses one load generator"),
+        ("in-one-run", "a ladder uses one load generator"),
     ] {
         if parsed.has(other) {
             return Err(usage(format!(
-                "--{other} means nothing with --agents: {why}"
+                "--{other} cannot be used with --agents: {why}"
             )));
         }
     }
@@ -236,7 +232,10 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
         }
     }
     match specs.len() > AGENTS_MAX {
-        true => Err(format!("{} agents are more than {AGENTS_MAX}", specs.len())),
+        true => Err(format!(
+            "{} agents are too many; at most {AGENTS_MAX}",
+            specs.len()
+        )),
         false => Ok(specs),
     }
 }

@@ -81,21 +81,21 @@ impl Remote {
         let Self { host, program, .. } = self;
         match status {
             Some(FAILED) if said.contains("forwarding failed") => Some(format!(
-                "the sshd of {host} has to permit what `ssh -R` does: AllowTcpForwarding yes, and \
-                 PermitListen any"
+                "the sshd of {host} must permit `ssh -R`: AllowTcpForwarding yes, and PermitListen \
+                 any"
             )),
             Some(FAILED) if self.is_turned_away(status, said) => Some(format!(
                 "the sshd of {host}, or of a host on the way, may take too few connections at \
                  once: MaxStartups"
             )),
             Some(FAILED) => Some(format!(
-                "try `ssh -o BatchMode=yes {} {} --version`, which has to work",
+                "try `ssh -o BatchMode=yes {} {} --version`, which must work",
                 quoted(host),
                 quoted(program)
             )),
             Some(code) if NO_COMMAND.contains(&code) => Some(format!(
-                "install Dyno on {host} where its shell finds {program}, or say with \
-                 --agent-command how it is called there"
+                "install Dyno on {host} so that its shell finds {program}, or name its command \
+                 with --agent-command"
             )),
             _ => None,
         }
@@ -168,7 +168,7 @@ pub(super) fn brought(command: &mut Command, path: &Path) -> Result<ExitStatus> 
         if Clock.now() - grown > QUIET.as_nanos() as u64 {
             let _ = child.kill();
             child.wait()?;
-            bail!("nothing came of its host for {} s", QUIET.as_secs());
+            bail!("nothing arrived from its host for {} s", QUIET.as_secs());
         }
         std::thread::sleep(LOOK);
     }
@@ -198,7 +198,7 @@ mod tests {
         let advice = |status, said| remote.advice(status, said).unwrap_or_default();
         assert_eq!(
             advice(Some(255), "Permission denied (publickey)."),
-            "try `ssh -o BatchMode=yes me@gen1 /opt/dyno --version`, which has to work"
+            "try `ssh -o BatchMode=yes me@gen1 /opt/dyno --version`, which must work"
         );
         let refused = "Error: remote port forwarding failed for listen port 61234";
         assert!(advice(Some(255), refused).contains("sshd of me@gen1"));

@@ -121,7 +121,7 @@ impl<'a> Watcher<'a> {
                 (self.observer)(Progress::Started { measured });
             }
             Event::Phase(Phase::Calibrate) if !self.quiet => {
-                console::note("The agents measure what they can offer at most (calibration).");
+                console::note("The agents measure their capacity (calibration).");
             }
             Event::Phase(Phase::Draining | Phase::Leaving) => self.signals.leaving.set(true),
             Event::Phase(_) => self.signals.waited_for.store(false, Ordering::Relaxed),
@@ -214,8 +214,8 @@ impl<'a> Watcher<'a> {
         let elsewhere = elsewhere.find(|hello| hello.machine != self.machine);
         if let (Some(own), Some(hello)) = (own, elsewhere) {
             console::note(&format!(
-                "warning: {own} is each agent's own host, {} as well: for one server, name it as \
-                 every host reaches it",
+                "warning: {own} means each agent's own host, on {} as well: to use one server, \
+                 name it as every host reaches it",
                 hello.host
             ));
         }

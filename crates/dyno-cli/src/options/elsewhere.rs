@@ -1,6 +1,6 @@
 //! Options of other load generators, and what does the same here.
 
-const ADDRESS: &str = "the server is named by --target, e.g. mysql://user@host:3306/database";
+const ADDRESS: &str = "name the server with --target, e.g. mysql://user@host:3306/database";
 
 const OF_OTHERS: [(&str, &str); 29] = [
     ("concurrency", "the option here is --sessions"),
@@ -50,7 +50,7 @@ pub fn hint(name: &str) -> Option<&'static str> {
     match found {
         Some((_, hint)) => Some(hint),
         None if of_sysbench() => {
-            Some("the database is named by --target, and `dyno sysbench` takes sysbench's options")
+            Some("name the database with --target, or use sysbench's options with `dyno sysbench`")
         }
         None => None,
     }

@@ -43,15 +43,16 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno doctor [--target URL]\n\n\
-             Looks at what makes figures of this host, and of this server, hard to believe, and \
-             says what to do.\n{}",
+             Check this host, and with --target a server, for conditions that distort \
+             measurements, and suggest fixes.\n\
+             {}",
             help(DOCTOR, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
     }
     if let Some(word) = parsed.words.first() {
         return Err(settings::usage(format!(
-            "unexpected argument '{word}'; a server is named by --target URL"
+            "unexpected argument '{word}'; name a server with --target URL"
         )));
     }
     let time = settings::duration(&parsed, "time", LISTEN)?;
@@ -157,7 +158,7 @@ impl Seen {
                 }
                 seen
             })
-            .context("cannot start the thread that takes the observations")?;
+            .context("cannot start the observer thread")?;
         let noise = noise::listen(time);
         observers.stop();
         let mut seen = taker.join().unwrap_or_default();

@@ -172,7 +172,7 @@ fn nothing_fits(folder: &str, pattern: &str, paths: &[String]) -> String {
     match near.is_empty() {
         true => format!("--pattern: there is no file in {folder}"),
         false => format!(
-            "--pattern: none of {} in {folder} fits '{pattern}'; the nearest {} {}",
+            "--pattern: none of {} in {folder} matches '{pattern}'; the nearest {} {}",
             files(paths.len()),
             if near.len() == 1 { "is" } else { "are" },
             near.join(", ")
@@ -210,8 +210,7 @@ fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
             .any(|(_, read)| matches!(read, Ok(Some(Looks::PgbenchLog))));
     if shapes.is_empty() && !logged {
         return Err(anyhow::anyhow!(
-            "none of {} in {folder} looks like {looks}; --pattern says which are to be read \
-             nevertheless",
+            "none of {} in {folder} looks like {looks}; use --pattern to say which to read anyway",
             files(paths.len())
         ));
     }
@@ -220,7 +219,7 @@ fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
             Ok(Some(own)) if own == looks => None,
             Ok(Some(_)) => return None,
             Ok(None) if shapes.contains(&shape(path)) => Some(format!(
-                "nothing in it looks like {looks}, though it is called as such logs here are"
+                "nothing in it looks like {looks}, although it has the name of such logs here"
             )),
             Err(why) if shapes.contains(&shape(path)) => Some(why),
             _ => return None,
@@ -293,8 +292,8 @@ fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &m
         let path = files.remove(0);
         if !without {
             notes.push(format!(
-                "{path} is a run by itself: by its name nobody knows which of the outputs beside \
-                 it it belongs to"
+                "{path} is imported as a separate run: its name does not show to which of the \
+                 outputs next to it it belongs"
             ));
         }
         logs.push(Found {
@@ -387,8 +386,8 @@ fn of_kind(
                 }
             }
             _ => notes.push(format!(
-                "{file} is left out: by its name nobody knows which of the logs beside it it \
-                 belongs to"
+                "{file} is left out: its name does not show to which of the logs next to it it \
+                 belongs"
             )),
         }
     }

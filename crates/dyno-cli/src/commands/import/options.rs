@@ -18,22 +18,22 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
         None => known.utc_offset_s,
         Some(text) => dyno_import::utc_offset(text).ok_or_else(|| {
             usage(format!(
-                "--utc-offset: '{text}' is no distance from UTC like +02:00 or -5"
+                "--utc-offset: '{text}' is not an offset from UTC such as +02:00 or -5"
             ))
         })?,
     };
     let started = |text: &str| {
         dyno_import::point_in_time(text, utc_offset_s).ok_or_else(|| {
             usage(format!(
-                "--started: '{text}' is no date with a time like 2026-11-21T12:45:12Z, nor seconds \
-                 since 1970"
+                "--started: '{text}' is neither a date with a time, such as 2026-11-21T12:45:12Z, \
+                 nor seconds since 1970"
             ))
         })
     };
     let interval = |name: &str, otherwise: f64| match parsed.value(name) {
         None => Ok(otherwise),
         Some(_) => match duration(parsed, name, Duration::ZERO)?.as_secs_f64() {
-            0.0 => Err(usage(format!("--{name}: a delay is longer than nothing"))),
+            0.0 => Err(usage(format!("--{name} must be above 0"))),
             seconds => Ok(seconds),
         },
     };
@@ -43,14 +43,14 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
             percent if percent > 0.0 && percent <= 100.0 => Some(percent),
             percent => {
                 return Err(usage(format!(
-                    "--percentile: {percent} is not above 0 and up to 100"
+                    "--percentile must be above 0 and at most 100, not {percent}"
                 )));
             }
         },
     };
     let unit = |name: &str| {
         let bytes = dyno_import::vmstat_unit_bytes(name);
-        bytes.ok_or_else(|| usage(format!("--vmstat-unit: '{name}' is none of k, K, m and M")))
+        bytes.ok_or_else(|| usage(format!("--vmstat-unit: '{name}' is not one of k, K, m, M")))
     };
     let profile = match parsed.value("profile") {
         None | Some("standard") => Profile::Standard,
@@ -96,7 +96,7 @@ pub fn window(parsed: &Parsed) -> Result<Option<Window>> {
     }
     if parsed.has("from") {
         return Err(usage(
-            "--warmup and --from are two names for where the figures begin: give one",
+            "--warmup and --from set the same time; give one of them",
         ));
     }
     let from_s = duration(parsed, "warmup", Duration::ZERO)?.as_secs_f64();

@@ -18,7 +18,7 @@ pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
     }
     let factors = factors_but(done, &[]);
     let mut made = sheet(
-        "Captured beside the load",
+        "Captured during the load",
         "Means over the trials of a cell: what was written, in MB (1,000,000 bytes) per second of \
          the run with its warm-up; statements counted in it, as a share of those that the server \
          executed meanwhile.",

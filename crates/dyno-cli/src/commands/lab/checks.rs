@@ -71,9 +71,8 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
         return match server.set.keys().next() {
             None => Ok(()),
             Some(name) => Err(anyhow!(
-                "{name} needs a server that Dyno starts: one that runs already (url) keeps the \
-                 settings that it has; a factor of settings that can change while it runs has \
-                 applies = \"online\""
+                "{name} needs a server that Dyno starts: a running server (url) keeps its \
+                 settings; for settings that can change while it runs, use applies = \"online\""
             )),
         };
     };
@@ -112,7 +111,7 @@ pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     };
     run::run(line, &command, Some(&within))?;
     let made = within.kept.take_plan();
-    made.ok_or_else(|| anyhow!("no plan can be made of dyno {command}"))
+    made.ok_or_else(|| anyhow!("cannot make a plan from dyno {command}"))
 }
 
 /// The proxy that a server has before it.
@@ -136,8 +135,8 @@ fn besides(cells: &[Cell]) -> Vec<String> {
         .find(|key| !KEYS.contains(&key.as_str()))
     {
         wrong.push(format!(
-            "`output` has no key '{key}': it has file, what is written, and count, a command of \
-             the shell that counts the statements in it"
+            "`output` has no key '{key}'; its keys are file, the output, and count, a shell \
+             command that counts the statements in it"
         ));
     }
     let copies = |cell: &Cell| {
@@ -146,7 +145,7 @@ fn besides(cells: &[Cell]) -> Vec<String> {
     };
     if cells.iter().all(copies) && !cells.is_empty() {
         wrong.push(
-            "'data_by' says how data come to another file system, and no level has an `fs`"
+            "'data_by' says how data reach another file system, but no level has an `fs`"
                 .to_owned(),
         );
     }
@@ -171,7 +170,7 @@ fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
     let (setting, name) = words.next()?;
     let names: Vec<&str> = server.files.keys().map(String::as_str).collect();
     Some(format!(
-        "{setting} names the file '{name}', and [server] files has {}",
+        "{setting} names the file '{name}', but [server] files has {}",
         match names.is_empty() {
             true => "none".to_owned(),
             false => names.join(", "),
@@ -188,7 +187,7 @@ fn ways(cells: &[Cell]) -> Vec<String> {
         .filter_map(|cell| cell.effective.path.as_deref());
     if let Some(path) = paths.find(other_way) {
         wrong.push(format!(
-            "the factor 'path' is the way to the server: {}, not {path}",
+            "the factor 'path' selects the way to the server: {}, not {path}",
             WAYS.join(", ")
         ));
     }
@@ -203,8 +202,8 @@ fn ways(cells: &[Cell]) -> Vec<String> {
     };
     if cells.iter().any(|cell| no_proxy(&cell)) {
         wrong.push(
-            "the factor 'path' goes by a proxy: [server] of a kind that Dyno starts needs proxy = \
-             { kind = \"haproxy\" }"
+            "the factor 'path' uses a proxy: a [server] that Dyno starts needs proxy = { kind = \
+             \"haproxy\" }"
                 .to_owned(),
         );
     }
@@ -225,7 +224,7 @@ fn is_of_session(sql: &str) -> bool {
 /// What the grammar can say and this version does not do.
 pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut say = |what: &str| wrong.push(format!("{what}: this version does not do that yet"));
+    let mut say = |what: &str| wrong.push(format!("{what}: not supported in this version"));
     if !experiment.probes.is_empty() {
         say("[[probe]]");
     }
@@ -254,8 +253,8 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
     if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
         wrong.push(format!(
-            "'{sql}' holds for the session that says it, which is none of the load's; write SET \
-             GLOBAL, ALTER SYSTEM, or a level's `set`"
+            "'{sql}' affects only its own session, not those of the load; use SET GLOBAL, ALTER \
+             SYSTEM, or a level's `set`"
         ));
     }
     if experiment.design.precision.is_some() && experiment.precision().is_none() {

@@ -251,8 +251,8 @@ impl Lab {
                 Ok(kind) => {
                     if let Some(name) = checks::of_data(&self.experiment, cell, kind.as_ref()) {
                         add(format!(
-                            "{name} belongs to the data directory: its factor has \
-                             applies = \"load\""
+                            "{name} belongs to the data directory: its factor needs applies = \
+                             \"load\""
                         ));
                     }
                     if let Err(error) = checks::check_settings(cell, kind.as_ref(), &home) {
@@ -430,18 +430,18 @@ pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
 fn read(words: &[String]) -> Result<(String, String, PathBuf)> {
     let [file] = words else {
         return Err(usage(
-            "which experiment? Name one file, e.g. experiments/binlog-cost.toml, or vary \
-             something without one: dyno lab --vary sync_binlog=0,1 oltp_write_only",
+            "dyno lab needs one experiment file, e.g. experiments/binlog-cost.toml; without a \
+             file: dyno lab --vary sync_binlog=0,1 oltp_write_only",
         ));
     };
     let path = Path::new(file);
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file() || found.len() > FILE_MAX) {
         return Err(usage(format!(
-            "{file}: an experiment is a file of text, of a megabyte at most"
+            "{file}: an experiment must be a text file of at most 1 MB"
         )));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|why| usage(format!("{file}: cannot be read: {why}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|why| usage(format!("cannot read {file}: {why}")))?;
     let base = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());

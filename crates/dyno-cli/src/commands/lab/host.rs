@@ -31,7 +31,7 @@ pub fn limits(host: &Values) -> Result<Limits> {
         match name.as_str() {
             "cpus" => {
                 let cpus: f64 = text.parse().map_err(|_| {
-                    wrong("a number of processors is expected, such as 0.5".to_owned())
+                    wrong("expected a number of processors, such as 0.5".to_owned())
                 })?;
                 limits.cpus = Some(cpus);
             }
@@ -65,7 +65,7 @@ pub fn place(place: &Values) -> Result<Option<Place>> {
         return match place.keys().find(|name| *name != "size") {
             None => Ok(None),
             Some(name) => Err(anyhow!(
-                "{name} is of a file system that a level names: fs = \"ext4\", \"xfs\" or \"btrfs\""
+                "{name} needs a file system in its level: fs = \"ext4\", \"xfs\" or \"btrfs\""
             )),
         };
     };

@@ -115,7 +115,7 @@ impl Site<'_> {
     pub(super) fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
         let key = definition::kind_key(&cell.effective.server);
         let found = self.lab.kinds.get(&key);
-        found.ok_or_else(|| anyhow!("the server of this trial is not known"))
+        found.ok_or_else(|| anyhow!("the server of this trial is unknown"))
     }
 
     /// The server with the image of a cell's data, which is made where there is none.
@@ -126,8 +126,8 @@ impl Site<'_> {
             while server.running()?.is_some() {
                 if since(begun) > ENDS_WITHIN_S {
                     bail!(
-                        "the server {name} of this experiment runs already; `dyno server down \
-                         {name}` ends it"
+                        "the server {name} of this experiment is already running; stop it with \
+                         `dyno server down {name}`"
                     );
                 }
                 std::thread::sleep(Duration::from_millis(100));
@@ -141,7 +141,7 @@ impl Site<'_> {
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?.clone();
         let settings = definition::settings(&made.server, &made.server.set)?;
-        self.say(&format!("making the data directory of {}", kind.title()));
+        self.say(&format!("creating the data directory of {}", kind.title()));
         let place = host::place(&cell.effective.place)?;
         let sibling = self.source(cell, name)?;
         let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
@@ -174,7 +174,7 @@ impl Site<'_> {
         let begun = Clock.now();
         let target = format!("server:{name}");
         if let Some(line) = line::prepare(made, Some(&target), &self.lab.base) {
-            self.prepare(line).context("the data cannot be loaded")?;
+            self.prepare(line).context("cannot load the data")?;
         }
         self.down();
         self.say("keeping a copy of the data");

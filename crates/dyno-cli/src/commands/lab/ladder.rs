@@ -24,7 +24,7 @@ pub fn ladder(experiment: &Experiment, plot: &Plot, parts: &[Part<'_>]) -> Resul
     let x = plot.x.as_deref();
     let x = x.or(sessions.copied());
     let x = x.or_else(|| names.iter().rev().find(is_number).copied());
-    let x = x.ok_or_else(|| anyhow!("no factor has numbers; it needs x = \"FACTOR\""))?;
+    let x = x.ok_or_else(|| anyhow!("no factor has numeric levels; set x = \"FACTOR\""))?;
     let line = plot.line.as_deref();
     let line = line.or_else(|| names.iter().find(|name| **name != x).copied());
     let figures = match (plot.panels.as_slice(), &plot.figure) {

@@ -40,23 +40,23 @@ pub const ACTIONS: [(&str, &str, &str); 5] = [
     (
         "plan",
         "FILE",
-        "what would be run, in which order, and what it costs; nothing is started",
+        "Show the trials, their order and their cost, without starting anything",
     ),
-    ("run", "FILE", "runs the trials of an experiment"),
+    ("run", "FILE", "Run the trials of an experiment"),
     (
         "resume",
         "FILE",
-        "goes on where an experiment ended, however it did; what is done is not repeated",
+        "Continue an experiment after it stopped or crashed; finished trials are not repeated",
     ),
     (
         "status",
         "[FILE]",
-        "how far an experiment is: done, failed, left; without a file the latest one",
+        "Show how many trials are done, failed and left; without a file, of the latest experiment",
     ),
     (
         "report",
         "[FILE]",
-        "the answer, the claims and the tables, and all of it as one page; without a file of the \
+        "Print the answer, claims and tables, and write them as one page; without a file, of the \
          latest experiment",
     ),
 ];
@@ -156,7 +156,7 @@ fn refuse(action: &str, parsed: &Parsed) -> Result<()> {
     if let Some((name, _)) = parsed.script.first() {
         let near = crate::options::near_miss(name, LAB);
         let hint = near.map_or_else(
-            || "options of a workload stand in the file".to_owned(),
+            || "the file sets the workload's options".to_owned(),
             |near| format!("did you mean --{near}?"),
         );
         return Err(usage(format!(
@@ -169,7 +169,7 @@ fn refuse(action: &str, parsed: &Parsed) -> Result<()> {
     match without.into_iter().find(|name| parsed.has(name)) {
         None => Ok(()),
         Some(name) => Err(usage(format!(
-            "--{name} goes with --vary; of an experiment it stands in the file"
+            "--{name} needs --vary; an experiment sets it in its file"
         ))),
     }
 }
@@ -180,10 +180,11 @@ fn belongs(action: &str, option: &str) -> bool {
 }
 
 fn text() -> String {
-    let mut text = "Usage: dyno lab ACTION FILE …\n       \
-                    dyno lab --vary NAME=A,B,… WORKLOAD [options] [the workload's options]\n\n\
-                    Experiments: what is varied, on which servers, under which load, in one file; \
-                    planned, run, resumed after any crash.\n\n"
+    let mut text = "Usage: dyno lab ACTION FILE …\n\
+                    \x20      dyno lab --vary NAME=A,B,… WORKLOAD [options] [the workload's \
+                    options]\n\n\
+                    Plan, run and report experiments. One file defines what varies, the servers \
+                    and the load.\n\n"
         .to_owned();
     for (action, words, about) in ACTIONS {
         let head = format!("{action} {words}");
@@ -211,7 +212,7 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
     match parsed.value(name).map(str::parse) {
         None => Ok(usual),
         Some(Ok(number)) if number > 0 => Ok(number),
-        Some(_) => Err(usage(format!("--{name} takes a number, at least 1"))),
+        Some(_) => Err(usage(format!("--{name} must be a number of at least 1"))),
     }
 }
 

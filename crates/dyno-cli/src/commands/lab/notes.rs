@@ -17,17 +17,17 @@ use crate::console;
 pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
     let Ok(text) = std::fs::read_to_string(file) else {
         console::note(&format!(
-            "{file} cannot be read; this is by the file as it was when its trials were run"
+            "cannot read {file}; using the file as it was when its trials ran"
         ));
         return then;
     };
     let why = match Experiment::parse(file, &text, scale) {
         Ok(now) if unpriced(&now) == unpriced(&then) => return now,
-        Ok(_) => "has other trials now",
-        Err(_) => "is no experiment any more (dyno lab plan tells why)",
+        Ok(_) => "now defines other trials",
+        Err(_) => "is no longer a valid experiment (dyno lab plan says why)",
     };
     console::note(&format!(
-        "{file} {why}; this is by the file as it was when its trials were run"
+        "{file} {why}; using the file as it was when its trials ran"
     ));
     then
 }
@@ -56,7 +56,7 @@ pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
     let ratios: Vec<String> = ratios.map(|ratio| format!("{ratio:.3}")).collect();
     (!ratios.is_empty()).then(|| {
         format!(
-            "A/A trials: {} times the rate of the baseline beside them",
+            "A/A trials: {} times the rate of the baseline next to them",
             ratios.join(", ")
         )
     })
@@ -96,7 +96,7 @@ pub fn why(done: &[Done]) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "doubted or refused for: {}; dyno show RUN --findings tells more",
+            "doubtful or refused because of: {}; see dyno show RUN --findings",
             told.join(", ")
         )
     })
@@ -135,9 +135,8 @@ pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
         .count();
     (broken > 0).then(|| {
         format!(
-            "In {broken} of {} trials the run at the load that was found did not keep the promise: \
-             runs of that length are too short to tell, or the server is not steady; a longer \
-             [load] time tells more",
+            "In {broken} of {} trials the run at the load found did not keep the promise: runs of \
+             that length are too short, or the server is unsteady; try a longer [load] time",
             done.len()
         )
     })

@@ -17,7 +17,7 @@ pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
     let factors = factors_but(done, &[pair]);
     let mut made = sheet(
         &format!("Ratios within pairs of {pair}"),
-        "Each is of neighbours in time; the interval is from block to block.",
+        "Each ratio compares neighbours in time; its interval covers the variation between blocks.",
         &factors,
         &[
             match experiment.subject() {

@@ -81,7 +81,7 @@ fn count(lab: &Lab) -> String {
         Order::Random if lab.experiment.design.bracket => {
             "each block has every cell once, and the baseline first, in the middle and last"
         }
-        Order::Random => "each block has every cell once, in an order of its own",
+        Order::Random => "each block has every cell once, in its own random order",
         Order::Blocks => "the repeats of a cell follow each other",
         Order::Listed => "in the order of the file",
     };
@@ -106,14 +106,14 @@ fn count(lab: &Lab) -> String {
         progress::trials(all)
     );
     if is_open {
-        out += "; blocks go on until ratios are precise";
+        out += "; more blocks until the ratios are precise";
     }
     if design.rerun_best {
         out += "; the best is measured once more";
     }
     if let Some(budget) = &design.budget {
         let budget = human_seconds(budget.value().as_secs_f64());
-        out += &format!("; no block is begun that would end after {budget}");
+        out += &format!("; no block starts that would end after {budget}");
     }
     out
 }
@@ -143,7 +143,7 @@ fn cost(lab: &Lab) -> String {
     );
     if let Some(free) = free(lab) {
         out += &format!(
-            "  disk         each image twice, as a copy and at work; {} are free\n",
+            "  disk         each image twice, as a copy and in use; {} free\n",
             human_size(free)
         );
     }

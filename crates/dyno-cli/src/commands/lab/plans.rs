@@ -69,10 +69,9 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     let columns = ["statement", "plan", "rows", "at"];
     let sheet = Sheet {
         title: "Plans of statements".to_owned(),
-        about: "How the server meant to execute each shape of statement when the load had ended \
-                (EXPLAIN): the way to each table, with its index, and how many rows it \
-                expected there each time (PostgreSQL: after its conditions). dyno show RUN -v has \
-                them in the server's own words."
+        about: "The server's plan of each statement shape after the load (EXPLAIN): access path \
+                and index of each table, and the rows expected each time (PostgreSQL: after \
+                conditions). dyno show RUN -v prints the server's own output."
             .to_owned(),
         columns: columns.map(|name| (name.to_owned(), name == "rows")).into(),
         rows,

@@ -58,7 +58,7 @@ fn of(experiment: &Experiment, plot: &Plot, done: &[Done]) -> Result<Vec<html::P
     match plot.kind {
         PlotKind::Ladder => ladder(experiment, plot, &parts),
         PlotKind::Timeline => Err(anyhow!(
-            "timelines are of disturbances, which it has none of"
+            "a timeline needs disturbances, and the experiment has none"
         )),
         PlotKind::Time | PlotKind::Size | PlotKind::Jitter | PlotKind::Box => {
             let panels = by(experiment, plot.panel.as_deref(), &parts);
@@ -180,9 +180,8 @@ fn values<'p, 'a>(plot: &Plot, parts: &[&'p Part<'a>]) -> Result<Values<'p, 'a>>
         return Err(match is_series {
             true => anyhow!("no trial has a series '{name}'; docs/observers.md lists them"),
             false => anyhow!(
-                "no trial has '{name}' in time; expected rate, rate_per_client, or a percentile \
-                 of [load] percentiles such as p99 (with events enough in each second), or a \
-                 series"
+                "no trial has '{name}' over time; expected rate, rate_per_client, a percentile of \
+                 [load] percentiles such as p99 (with enough events in each second), or a series"
             ),
         });
     }
@@ -338,8 +337,8 @@ fn by_level(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result
     let dots = plot.kind == PlotKind::Jitter;
     let about = match dots {
         true => {
-            "Each dot is one second of a trial, scattered to be seen; a box spans the \
-                 quartiles with the median across it."
+            "Each dot is one second of a trial, spread sideways to be visible; a box spans the \
+             quartiles with the median across it."
         }
         false => {
             "A box spans the quartiles of the seconds, with the median across it; whiskers \

@@ -70,7 +70,7 @@ impl<'a> Told<'a> {
         if again {
             self.note(&format!("once more: {}", self.lab.planned[trial].label));
         }
-        self.draw(trial, "making ready");
+        self.draw(trial, "preparing");
     }
 
     /// The trial is measured.
@@ -120,7 +120,7 @@ impl<'a> Told<'a> {
     /// The budget does not hold another block.
     pub fn spent(&self, spent_s: f64) {
         self.note(&format!(
-            "the budget does not hold another block: {} are spent",
+            "the budget does not allow another block: {} spent",
             human_seconds(spent_s)
         ));
     }

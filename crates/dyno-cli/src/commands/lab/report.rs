@@ -55,7 +55,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let again = done.iter().position(is_again).map(|at| done.remove(at));
     if done.is_empty() {
         return Err(usage(format!(
-            "no trial of {} is done yet; dyno lab status says how far it is",
+            "no trial of {} is done yet; see dyno lab status",
             head.name
         )));
     }
@@ -159,7 +159,7 @@ impl<'a> Found<'a> {
             count(Verdict::Refused),
             match count(Verdict::Refused) {
                 0 => "",
-                _ => " (refused ones are shown and not used)",
+                _ => " (refused trials are shown but not used)",
             }
         )
     }
@@ -435,21 +435,22 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
         if effect.ratio.bounds.is_none() {
             return format!(
-                "{what}: {ratio} times the {figure} of {base} in single trials, which cannot tell \
-                 a difference from chance"
+                "{what}: {ratio} times the {figure} of {base} in single trials, too few to tell a \
+                 difference from chance"
             );
         }
         let alone = effect.ratio.bounds.is_some_and(|own| !own.contains(1.0));
         match (effect.is_shown, alone) {
             (true, _) => format!("{what}: {ratio} times the {figure} of {base} ({bounds})"),
             (false, true) => format!(
-                "{what}: perhaps {ratio} times the {figure} of {base} ({bounds}); as one of {} \
-                 that are looked at it may be chance",
+                "{what}: {ratio} times the {figure} of {base} ({bounds}); not significant after \
+                 correcting for {} comparisons",
                 effects.len()
             ),
             (false, false) if effect.ratio.is_inconclusive() => inconclusive(effect, figure),
             (false, false) => format!(
-                "{what}: no difference from {base} is shown ({ratio} times its {figure}; {bounds})"
+                "{what}: no significant difference from {base} ({ratio} times its {figure}; \
+                 {bounds})"
             ),
         }
     };
@@ -460,15 +461,15 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
     };
     let left = match effects.len() - told.len() {
         0 => None,
-        1 => Some("One level more is among the effects below".to_owned()),
-        left => Some(format!("{left} levels more are among the effects below")),
+        1 => Some("One more level is among the effects below".to_owned()),
+        left => Some(format!("{left} more levels are among the effects below")),
     };
     let sentences = told.iter().map(|effect| {
         let sentence = sentence(effect);
         match differs(effect) {
             true => format!(
-                "{sentence}; over all levels of the other factors, with which it changes: the \
-                     tables tell them apart"
+                "{sentence}; across all levels of the other factors, but it changes with them: see \
+                 the tables"
             ),
             false => sentence,
         }

@@ -57,8 +57,8 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     };
     if before.is_none() && done > 0 {
         console::note(&format!(
-            "{done} of {} trials are in {} already, as trials of other experiments: they count \
-             here, too; another --results file begins anew",
+            "{done} of {} trials are already in {} as trials of other experiments, and count here, \
+             too; use another --results file to start over",
             lab.planned.len(),
             path.display()
         ));
@@ -96,7 +96,7 @@ fn nobody_runs(results: &Results) -> Result<()> {
         if let Some(stored) = results.experiment(&name)?
             && let Some(pid) = results.who_runs(stored.id)?
         {
-            bail!("{name} is being run already, by process {pid}");
+            bail!("{name} is already running, in process {pid}");
         }
     }
     Ok(())
@@ -219,7 +219,7 @@ fn may_begin(
         return match resumes {
             false => Ok(()),
             true => Err(usage(format!(
-                "{name} was not begun with this results file; `dyno lab run` begins it"
+                "{name} was not started with this results file; start it with `dyno lab run`"
             ))),
         };
     };
@@ -238,16 +238,16 @@ fn may_begin(
             .all(|(old, new)| old.identity == new.identity);
     if !same && !parsed.has("accept-changes") {
         return Err(usage(format!(
-            "{name} was planned otherwise before:\n{changes}{done} of {} trials are done as they \
-             are now. To go on with the file as it is: --accept-changes; to begin \
-             anew: another --results file",
+            "{name} has changed since it was planned:\n{changes}{done} of {} trials are done and \
+             unchanged. To go on with the changed file: --accept-changes; to start over: another \
+             --results file",
             new.len()
         )));
     }
     if !resumes && done < new.len() && done > 0 && same {
         return Err(usage(format!(
-            "{name} was begun: {done} of {} trials are done; `dyno lab resume` goes on, another \
-             --results file begins anew",
+            "{name} was already started: {done} of {} trials are done; continue with `dyno lab \
+             resume`, or start over with another --results file",
             new.len()
         )));
     }
@@ -346,8 +346,8 @@ impl Running<'_> {
         match *known == own.value {
             true => Ok(()),
             false => bail!(
-                "the rows are not those of the image: their fingerprint is {}, that of the trials \
-                 before {known}",
+                "the rows differ from the image: their fingerprint is {}, that of earlier trials \
+                 {known}",
                 own.value
             ),
         }
@@ -423,7 +423,7 @@ fn shown(path: &Path) -> Result<&str> {
     let text = path.to_str();
     text.ok_or_else(|| {
         anyhow!(
-            "the path of the results file is no text: {}",
+            "the path of the results file is not UTF-8: {}",
             path.display()
         )
     })

@@ -34,8 +34,8 @@ pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &
         .collect();
     let mut made = sheet(
         &format!("Scaling over {over}"),
-        "Speed-up to the first level; efficiency is the speed-up over the ratio of the levels, \
-         where these are numbers or give a number of CPUs.",
+        "Speed-up over the first level; efficiency is the speed-up divided by the ratio of the \
+         levels, if they are numbers or numbers of CPUs.",
         &factors,
         &[over, figure, "speed-up", "efficiency"],
     );
@@ -113,8 +113,8 @@ fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
     };
     if gives_memory(factor) {
         return Some(format!(
-            "No law of scalability is fitted{of}: memory grows with the level while the data stay, \
-             so that the speed-up is also that of a cache."
+            "No scalability law is fitted{of}: memory grows with the level while the data stay the \
+             same, so the speed-up includes that of a larger cache."
         ));
     }
     let least = points.iter().map(|(n, _)| *n).fold(f64::INFINITY, f64::min);
@@ -126,7 +126,7 @@ fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
 fn told(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
     let peak = match fit.peak() {
         Some(peak) => format!("highest at {} {over}", shown(Some(peak * least))),
-        None => "without a highest point".to_owned(),
+        None => "no highest point".to_owned(),
     };
     format!(
         "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it misses a \
@@ -177,6 +177,10 @@ mod tests {
         assert!(told.contains("of fs ext4: contention 0.000"), "{told}");
         assert!(law(&cpus, &linear[..3]).is_none());
         let both = "[{ name = 'a', host = { cpus = 1, memory = '1G' } }]";
-        assert!(law(&factor(both), &linear).unwrap().contains("No law"));
+        assert!(
+            law(&factor(both), &linear)
+                .unwrap()
+                .contains("No scalability law")
+        );
     }
 }

@@ -127,9 +127,9 @@ fn no_answer(ending: SearchEnd) -> Option<&'static str> {
     match ending {
         SearchEnd::Found => None,
         SearchEnd::Ceiling | SearchEnd::Refused => Some("the load generator was the limit"),
-        SearchEnd::Floor => Some("not even the least load keeps the promise"),
+        SearchEnd::Floor => Some("even the lowest load breaks the promise"),
         SearchEnd::Unconfirmed => Some("no load was confirmed"),
-        SearchEnd::Exhausted => Some("as many trials as are allowed decided nothing"),
+        SearchEnd::Exhausted => Some("the allowed number of trials did not settle it"),
         SearchEnd::Interrupted | SearchEnd::Failed => Some("it ended early"),
     }
 }
@@ -145,9 +145,9 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
     };
     let mut made = sheet(
         &format!("The {promise}"),
-        "Means over the trials of a cell, each a search of its own; dyno lab status --json has \
-         what each found and which load broke the promise. p99 and whether the promise was kept \
-         there: of the one run at that load.",
+        "Means over the trials of a cell, each a separate search; dyno lab status --json has the \
+         result of each and the load that broke the promise. p99 and whether the promise was kept \
+         there are from the single run at that load.",
         &factors,
         &["trials", load, "p99, ms", "kept there"],
     );

@@ -193,9 +193,9 @@ impl<'a> Site<'a> {
             let begun = Clock.now();
             let put_back = match self.quiet {
                 true => server.restore(IMAGE, &|_, _| {}),
-                false => server.restore(IMAGE, &told("putting the data back:")),
+                false => server.restore(IMAGE, &told("restoring the data:")),
             };
-            put_back.context("the data cannot be put back")?;
+            put_back.context("cannot restore the data")?;
             self.note_done(&format!("data restored in {:.1} s", since(begun)));
         }
         self.begin(&mut server, &cell.effective, held, name)
@@ -294,15 +294,13 @@ impl<'a> Site<'a> {
             // Of what is not there nothing can be dropped.
             let _ = self.command(cleanup, "cleanup");
         }
-        self.prepare(line).context("the data cannot be loaded")?;
+        self.prepare(line).context("cannot load the data")?;
         self.is_loaded.insert(url.to_owned());
-        let anew = if drops { " anew" } else { "" };
-        self.note_done(&format!("data loaded{anew} in {:.1} s", since(begun)));
+        let again = if drops { " again" } else { "" };
+        self.note_done(&format!("data loaded{again} in {:.1} s", since(begun)));
         let resets = self.lab.experiment.reset.data;
         if matches!(resets, Some(ResetData::Restore | ResetData::Empty)) {
-            self.note_done(
-                "not put back: files, caches and logs of a server that Dyno did not start",
-            );
+            self.note_done("not reset: files, caches and logs of a server that Dyno did not start");
         }
         Ok(())
     }
@@ -313,17 +311,17 @@ impl<'a> Site<'a> {
         if reset.page_cache == Some(PageCache::Drop) {
             match drop_page_cache() {
                 Ok(()) => self.note_done("page cache of the host dropped"),
-                Err(why) => self.note_done(&format!("not put back: {why}")),
+                Err(why) => self.note_done(&format!("not reset: {why}")),
             }
         }
         if reset.trim {
-            self.note_done("not trimmed: where the data lie is not known");
+            self.note_done("not trimmed: the location of the data is unknown");
         }
     }
 
     pub(super) fn note_reset(&mut self, reset: Reset) {
         let not_done = reset.not_done.into_iter();
-        let not_done = not_done.map(|why| format!("not put back: {why}"));
+        let not_done = not_done.map(|why| format!("not reset: {why}"));
         self.done
             .extend(reset.done.into_iter().chain(not_done).map(Step::Text));
     }

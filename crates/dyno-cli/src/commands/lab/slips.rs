@@ -127,7 +127,7 @@ fn no_pair(experiment: &Experiment, table: &Table) -> Option<String> {
         .or(of_design.map(|pair| pair.get_ref()))?;
     let levels = experiment.factor(name)?.levels.get_ref().len();
     (table.kind == TableKind::Paired && levels > 2).then(|| {
-        format!("a table of pairs is of two levels, and '{name}' has {levels}: `cells` shows them")
+        format!("a table of pairs needs two levels, and '{name}' has {levels}; use `cells`")
     })
 }
 
@@ -141,7 +141,7 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
         .collect();
     let names = names.join(", ");
     Some(format!(
-        "'{name}' is no factor of the experiment; it has {names}"
+        "'{name}' is not a factor of the experiment; it has {names}"
     ))
 }
 
@@ -269,7 +269,7 @@ mod tests {
             "{told:?}"
         );
         assert!(
-            told[0].contains("'dsk' is no factor") && told[0].contains("disk"),
+            told[0].contains("'dsk' is not a factor") && told[0].contains("disk"),
             "{told:?}"
         );
         assert!(told[1].contains("'median_rate'"), "{told:?}");

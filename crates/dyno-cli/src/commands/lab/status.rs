@@ -152,10 +152,10 @@ impl Status<'_> {
             (_, Some(left_s)) => out += &format!(", about {} left\n", human_seconds(left_s)),
         }
         match (self.runs, left) {
-            (Some(pid), _) => out += &format!("process {pid} runs it\n"),
+            (Some(pid), _) => out += &format!("running, in process {pid}\n"),
             (None, 0) => {}
             (None, _) => {
-                out += &format!("nothing runs it; dyno lab resume --name {}\n", head.name);
+                out += &format!("not running; dyno lab resume --name {}\n", head.name);
             }
         }
         out.push('\n');

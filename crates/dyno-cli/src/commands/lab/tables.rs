@@ -423,7 +423,7 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let mut made = sheet(
         "Resources per event",
         "server and client: CPU in µs; read, written and log: KB of 1,024 bytes, of the server's \
-         files and of the disks. What was not observed, or belongs to others as well, is –.",
+         files and of the disks. – means not observed, or shared with others.",
         &factors,
         &names,
     );
@@ -447,9 +447,9 @@ pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<S
     }
     let mut made = sheet(
         &format!("Effects on the {}", subject_words(figure)),
-        "Each level against its factor's base, over all levels of the others; of two factors, \
-         what their levels do together over what each does alone. Shown: the interval that is \
-         wide enough for all of them together leaves 1 out.",
+        "Each level against its factor's base, across all levels of the other factors; of two \
+         factors, their joint effect divided by their single effects. An effect is shown if its \
+         interval, widened for the number of comparisons, excludes 1.",
         &[],
         &["level", "to", "ratio (95 %)", "shown"],
     );

@@ -127,11 +127,11 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
         ));
     }
     if let TablesThere::Misfit(why) | TablesThere::Foreign(why) = first {
-        return Err(format!("the tables there do not fit: {why}"));
+        return Err(format!("the existing tables do not fit: {why}"));
     }
     if resets {
         return Err(format!(
-            "{tables}, and [reset] needs them loaded anew for each trial"
+            "{tables}, and [reset] needs them reloaded for each trial"
         ));
     }
     Ok(Mode::Use)
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(mode(&[Fit], false), Ok(Mode::Use));
         assert_eq!(mode(&[Unknown], false), Ok(Mode::Use));
         for (found, resets, why) in [
-            (vec![Fit], true, "loaded anew for each trial"),
+            (vec![Fit], true, "reloaded for each trial"),
             (vec![Unknown], true, "perhaps the workload's"),
             (vec![Fit, Fit], false, "2 different data sets"),
             (vec![None, Fit], false, "2 different data sets"),

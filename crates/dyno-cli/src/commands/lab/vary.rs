@@ -28,7 +28,8 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     let factors: Vec<(&str, Vec<&str>)> =
         parsed.values("vary").map(factor).collect::<Result<_>>()?;
     let names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
-    let question = format!("What does {} make of {workload}?", names.join(" and "));
+    let verb = if names.len() == 1 { "does" } else { "do" };
+    let question = format!("How {verb} {} affect {workload}?", names.join(" and "));
     put(&mut text, "question", &question);
     let is_of_host = found.test().is_some();
     if !is_of_host {
@@ -94,8 +95,8 @@ fn as_factor(
         _ if declared.contains(&key) => "load",
         Some(workload) => {
             return Err(usage(format!(
-                "--vary: {workload} has no option '{name}'; `dyno help {workload}` shows those \
-                 that it has"
+                "--vary: {workload} has no option '{name}'; `dyno help {workload}` lists its \
+                 options"
             )));
         }
         None if parsed.has("target") => "online",
@@ -123,14 +124,14 @@ fn server(parsed: &Parsed) -> Result<String> {
             None => {
                 return Err(usage(
                     "no database server is installed here: install MariaDB, MySQL or PostgreSQL, \
-                     name its folder in $DYNO_SERVER_PATH, or give --target URL of one that runs",
+                     name its folder in $DYNO_SERVER_PATH, or use a running one with --target URL",
                 ));
             }
         },
     }
     for setting in parsed.values("set") {
         let Some((name, value)) = setting.split_once('=') else {
-            return Err(usage(format!("--set: '{setting}' is no NAME=VALUE")));
+            return Err(usage(format!("--set: '{setting}' is not NAME=VALUE")));
         };
         let _ = writeln!(
             text,
@@ -146,7 +147,7 @@ fn server(parsed: &Parsed) -> Result<String> {
 fn factor(text: &str) -> Result<(&str, Vec<&str>)> {
     let wrong = || {
         usage(format!(
-            "--vary: '{text}' is no NAME=A,B,…, e.g. --vary sync_binlog=0,1,1000"
+            "--vary: '{text}' is not NAME=A,B,…, e.g. --vary sync_binlog=0,1,1000"
         ))
     };
     let (name, levels) = text.split_once('=').ok_or_else(wrong)?;
@@ -233,8 +234,8 @@ mod tests {
     #[test]
     fn slips_are_told() {
         for (line, why) in [
-            ("--vary sync_binlog oltp_read_write", "is no NAME=A,B"),
-            ("--vary sync_binlog=1,,2 oltp_read_write", "is no NAME=A,B"),
+            ("--vary sync_binlog oltp_read_write", "is not NAME=A,B"),
+            ("--vary sync_binlog=1,,2 oltp_read_write", "is not NAME=A,B"),
             ("--vary sync_binlog=1,2", "needs one workload"),
             ("--vary sync_binlog=1,2 oltp_raed", "there is no workload"),
             ("--vary a=1 cpu", "has no option 'a'"),

@@ -31,8 +31,8 @@ pub fn told(
     let why = why.filter(|why| alone && !why.is_empty());
     Ok(why.map(|why| {
         format!(
-            "--figure {figure}: of several runs in a cell there is none ({why}): make what differs \
-             the rows or the columns, or select with --where, so that each cell has one run"
+            "--figure {figure} does not exist for several runs in a cell ({why}): put what differs \
+             into rows or columns, or select runs with --where, so that each cell has one run"
         )
     }))
 }

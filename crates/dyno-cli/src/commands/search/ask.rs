@@ -94,8 +94,7 @@ impl Ask {
             (None, Some(word)) => word.clone(),
             (None, None) => {
                 return Err(usage(format!(
-                    "dyno search needs a promise, in quotes, whose highest load it looks for: \
-                     {EXAMPLE}"
+                    "dyno search needs a promise, in quotes, e.g. {EXAMPLE}"
                 )));
             }
         };
@@ -105,7 +104,7 @@ impl Ask {
         let target = named(&parsed);
         if work.test().is_none() && target.is_none() {
             return Err(usage(
-                "dyno search needs a --target URL: its trials load the same tables",
+                "dyno search needs a --target URL: all its trials use the same tables",
             ));
         }
         let of_host = work.test().is_some();
@@ -155,7 +154,7 @@ fn without_promise(args: &[String], known: &[Opt]) -> Result<(Option<String>, Ve
     }
     if let [one, other, ..] = found.as_slice() {
         return Err(usage(format!(
-            "'{}' and '{}' are two promises; say both in one, with 'and' between",
+            "'{}' and '{}' are two promises; join them with 'and'",
             args[*one], args[*other]
         )));
     }
@@ -194,27 +193,26 @@ fn of_runs(args: &[String]) -> Vec<String> {
 
 fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
     if let Some((name, why)) = NOT_OF_SEARCHES.iter().find(|(name, _)| parsed.has(name)) {
-        return Err(usage(format!("--{name} means nothing to a search: {why}")));
+        return Err(usage(format!("--{name} does not apply to a search: {why}")));
     }
     if promise.of == Searched::Sessions {
         for (name, why) in [
             (
                 "sessions",
-                "it is what is looked for; --from says where to begin",
+                "the search varies it; --from sets where it starts",
             ),
             ("arrivals", "a closed loop has none"),
         ] {
             if parsed.has(name) {
                 return Err(usage(format!(
-                    "--{name} means nothing to 'max sessions': {why}"
+                    "--{name} does not apply to 'max sessions': {why}"
                 )));
             }
         }
     }
     if promise.latencies.len() > 1 && run_store::file(parsed).is_none() {
         return Err(usage(
-            "several percentiles are counted from what is recorded of each trial: name a \
-             --results file",
+            "several percentiles are counted from the record of each trial: name a --results file",
         ));
     }
     Ok(())
@@ -232,9 +230,7 @@ fn goal(parsed: &Parsed, promise: &Promise) -> Result<(Goal, u32)> {
     };
     let time = settings::duration(parsed, "time", usual.trial_duration)?;
     if time.is_zero() {
-        return Err(usage(
-            "--time says how long each trial measures, and must be above 0",
-        ));
+        return Err(usage("--time, the length of each trial, must be above 0"));
     }
     let votes = settings::count(parsed, "votes", 7)?;
     let votes = u32::try_from(votes)
@@ -262,11 +258,12 @@ fn width(text: &str, loss_ratio: f64) -> Result<f64> {
         None => number(text),
     };
     let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
-    let share = share.ok_or_else(|| usage(format!("--width: '{text}' is no share such as 1%")))?;
+    let share =
+        share.ok_or_else(|| usage(format!("--width: '{text}' is not a share such as 1%")))?;
     match share < loss_ratio {
         true => Err(usage(format!(
-            "--width: bounds within {} % say more than a promise that leaves {} % of the events \
-             late; give that much or more",
+            "--width: {} % is too narrow for a promise that allows {} % of the events to be late; \
+             give at least that much",
             share * 100.0,
             loss_ratio * 100.0
         ))),
@@ -281,7 +278,7 @@ fn sessions(parsed: &Parsed, embedded: bool, fewest: u32) -> Result<u32> {
     possible
         .filter(|sessions| (1..=dyno_load::SESSIONS_MAX).contains(sessions))
         .filter(|sessions| *sessions >= fewest)
-        .ok_or_else(|| usage(format!("--sessions: {sessions} are too many or too few")))
+        .ok_or_else(|| usage(format!("--sessions: {sessions} is out of range")))
 }
 
 fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {
@@ -306,7 +303,7 @@ fn name(parsed: &Parsed, workload: &str) -> Result<String> {
     let factors = crate::record_options::factors(parsed)?;
     if factors.contains_key(super::trial::OFFERED) {
         return Err(usage(format!(
-            "--factor: {} is what the search itself varies",
+            "--factor: the search itself sets {}",
             super::trial::OFFERED
         )));
     }
@@ -435,22 +432,22 @@ mod tests {
     fn what_makes_no_sense_is_told_before_anything_runs() {
         for (args, why) in [
             ("", "dyno search needs a promise, in quotes"),
-            ("p99", "'p99' is no promise: 'p99' has no '<'"),
-            ("p99>10ms", "is a limit from below"),
+            ("p99", "'p99' is not a promise: 'p99' has no '<'"),
+            ("p99>10ms", "is a lower limit"),
             ("p99<1ms p95<1ms", "are two promises"),
             (
                 "p99<1ms --rate 5",
-                "--rate means nothing to a search: --from",
+                "--rate does not apply to a search: --from",
             ),
-            ("p99<1ms --width 0.5%", "1 % of the events late"),
-            ("p99<1ms --width no", "is no share such as 1%"),
+            ("p99<1ms --width 0.5%", "1 % of the events to be late"),
+            ("p99<1ms --width no", "is not a share such as 1%"),
             ("p99<1ms --votes 0", "--votes must be between"),
             ("p99<1ms --time 0", "must be above 0"),
             ("p99<1ms --from 0", "--from must be above 0"),
-            ("p99<1ms --sessions 0", "0 are too many or too few"),
+            ("p99<1ms --sessions 0", "0 is out of range"),
             (
                 "p99<1ms --factor offered=1",
-                "offered is what the search itself varies",
+                "the search itself sets offered",
             ),
         ] {
             let words = args.split_whitespace();
@@ -462,7 +459,7 @@ mod tests {
         let sessions = "max sessions with p99 < 1ms";
         refused(
             &[T, "oltp_point_select", sessions, "-c", "4"],
-            "--sessions means nothing to 'max sessions'",
+            "--sessions does not apply to 'max sessions'",
         );
         let two = "p99 < 1ms and p50 < 1ms";
         refused(

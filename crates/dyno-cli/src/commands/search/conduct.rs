@@ -245,8 +245,8 @@ impl<'a> UnderWay<'a> {
             None => String::new(),
         };
         console::note(&format!(
-            "Searching the highest {what} that keeps {}{by}: some {trials} trials of {}, in all \
-             about {}.",
+            "Searching for the highest {what} that keeps {}{by}: about {trials} trials of {}, {} \
+             in total.",
             self.ask.promise,
             human_seconds(each.as_secs_f64()),
             human_seconds(each.as_secs_f64() * trials as f64)
@@ -324,8 +324,8 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     let longest_s = of.ask.promise.longest().as_secs_f64();
     if longest_s >= trial_s {
         all.push(format!(
-            "The promise allows {longest_s} s, and a trial lasts {trial_s} s: what still waits \
-             when a trial ends counts as late. A longer --time tells more."
+            "The promise allows {longest_s} s, and a trial lasts {trial_s} s: events that still \
+             wait when a trial ends count as late. Try a longer --time."
         ));
     }
     let at = result.lower.or(result.upper);
@@ -335,8 +335,8 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     };
     if let Some(rate) = rate.filter(|rate| rate * trial_s * goal.loss_ratio < LATE_FEW) {
         all.push(format!(
-            "A trial has some {:.0} events, of which {:.1} may be late: a matter of chance. A \
-             longer --time tells more.",
+            "A trial has about {:.0} events, of which {:.1} may be late, so chance decides. Try a \
+             longer --time.",
             rate * trial_s,
             rate * trial_s * goal.loss_ratio
         ));
@@ -363,8 +363,8 @@ fn cycles(runs: &[RunSummary], trial_s: f64) -> Option<String> {
         .find(|own| own.check == "whole-cycles")?;
     (met < runs.len()).then(|| {
         format!(
-            "The server's own work fell into {met} of {} trials of {trial_s} s and not into the \
-             others, in one of them so: {} A longer --time has it in each.",
+            "The server's background work fell into {met} of {} trials of {trial_s} s but not into \
+             the others. In one of them: {} A longer --time includes it in each.",
             runs.len(),
             own.evidence
         )
@@ -389,7 +389,7 @@ fn checkpoints(of: &UnderWay<'_>) -> Option<String> {
     (seconds > of.ask.goal.trial_duration.as_secs_f64()).then(|| {
         format!(
             "PostgreSQL makes a checkpoint every {every} (checkpoint_timeout), longer than a \
-             trial: what the limit is while one goes on, votes leave out."
+             trial: the votes do not cover the limit during a checkpoint."
         )
     })
 }

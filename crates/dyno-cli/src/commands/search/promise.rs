@@ -53,7 +53,7 @@ pub fn is_meant(word: &str) -> bool {
 pub fn parse(text: &str) -> Result<Promise, String> {
     read(text).map_err(|why| {
         format!(
-            "'{}' is no promise: {why}; write for example {EXAMPLE}",
+            "'{}' is not a promise: {why}; write e.g. {EXAMPLE}",
             text.trim()
         )
     })
@@ -76,7 +76,7 @@ fn read(text: &str) -> Result<Promise, String> {
             };
             match rest {
                 ["with", rest @ ..] => (of, rest),
-                _ => return Err(format!("after 'max {what}' it must go on with 'with …'")),
+                _ => return Err(format!("'max {what}' must be followed by 'with …'")),
             }
         }
         rest => (Searched::Rate, rest),
@@ -90,7 +90,7 @@ fn read(text: &str) -> Result<Promise, String> {
         promise.add(&condition.join(" "))?;
     }
     if promise.latencies.is_empty() {
-        return Err("it has no limit on a percentile of the latencies".to_owned());
+        return Err("it has no limit on a latency percentile".to_owned());
     }
     promise
         .latencies
@@ -106,7 +106,7 @@ impl Promise {
         }
         if text.contains(['>', '≥']) {
             return Err(format!(
-                "'{text}' is a limit from below, and a promise is one from above"
+                "'{text}' is a lower limit, and a promise needs an upper one"
             ));
         }
         let (figure, limit) = text
@@ -119,8 +119,8 @@ impl Promise {
                 let number: Option<f64> = number.trim().parse().ok();
                 number.filter(|number| *number > 0.0 && *number <= 100.0)
             });
-            let percent =
-                percent.ok_or_else(|| format!("'{limit}' is no share of errors such as 0.1%"))?;
+            let percent = percent
+                .ok_or_else(|| format!("'{limit}' is not a share of errors such as 0.1%"))?;
             return match self.errors.replace(percent) {
                 None => Ok(()),
                 Some(_) => Err("it limits errors twice".to_owned()),
@@ -250,7 +250,7 @@ mod tests {
     fn what_is_no_promise_is_told_with_an_example() {
         for (text, why) in [
             ("", "it is empty"),
-            ("p99 > 10ms", "is a limit from below"),
+            ("p99 > 10ms", "is a lower limit"),
             ("p99 10ms", "'p99 10ms' has no '<'"),
             ("p99 < 10q", "there is no unit 'q'"),
             ("p99 < 0ms", "p99 cannot be below 0"),
@@ -258,7 +258,7 @@ mod tests {
             ("mean < 10ms", "'mean' is neither a percentile"),
             (
                 "max rate p99 < 10ms",
-                "after 'max rate' it must go on with 'with …'",
+                "'max rate' must be followed by 'with …'",
             ),
             (
                 "max tables with p99 < 10ms",
@@ -266,12 +266,12 @@ mod tests {
             ),
             ("p99 < 10ms and", "a condition is missing"),
             ("p99 < 10ms and p99 < 20ms", "it limits p99 twice"),
-            ("errors < 1%", "no limit on a percentile"),
-            ("p99 < 10ms and errors < 5", "'5' is no share of errors"),
+            ("errors < 1%", "no limit on a latency percentile"),
+            ("p99 < 10ms and errors < 5", "'5' is not a share of errors"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(why), "{error}");
-            assert!(error.contains("write for example 'p99 < 10ms'"), "{error}");
+            assert!(error.contains("write e.g. 'p99 < 10ms'"), "{error}");
         }
     }
 }

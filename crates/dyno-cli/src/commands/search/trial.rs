@@ -118,8 +118,8 @@ impl<'a> Trials<'a> {
             (Some(run), None) => run,
             (None, _) => bail!("a trial ended without a result (status {status})"),
             (Some(_), Some(_)) => bail!(
-                "{} runs in phases, each a run of its own; a search needs a workload that is one \
-                 run",
+                "{} runs in phases, each a separate run; a search needs a workload that is a \
+                 single run",
                 self.ask.workload
             ),
         };
@@ -282,8 +282,8 @@ pub fn waived(runs: &[RunSummary]) -> Option<String> {
     let count = runs.iter().filter(own).count();
     (count > 0).then(|| {
         format!(
-            "In {count} of {} trials the load generator was at fault, which was waived: what was \
-             late may be its own.",
+            "In {count} of {} trials the load generator was at fault, which was waived: it may \
+             have caused the late events.",
             runs.len()
         )
     })
@@ -305,7 +305,7 @@ pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
     let all = human_count(runs.len() as u64);
     let told = counts.iter().map(|(check, count)| {
         format!(
-            "{check} refuses {} of {all} trials: dyno show RUN --findings tells why",
+            "{check} refuses {} of {all} trials: see dyno show RUN --findings",
             human_count(*count)
         )
     });

@@ -55,7 +55,7 @@ pub fn check(ask: &Ask) -> Result<()> {
     match loaded.phases(&options)?.is_empty() {
         true => Ok(()),
         false => Err(usage(format!(
-            "{name} has phases, each a run of its own: it cannot be searched"
+            "{name} has phases, each a separate run: dyno search cannot run it"
         ))),
     }
 }
@@ -76,10 +76,11 @@ pub fn help_on(args: &[String]) -> String {
         });
     format!(
         "Usage: dyno search WORKLOAD --target URL 'PROMISE' [options] [the workload's options]\n\n\
-         PROMISE is one of the latencies, perhaps of errors, too: 'p99 < 10ms',\n\
+         PROMISE limits latencies, and optionally errors: 'p99 < 10ms',\n\
          'max rate with p99.9 < 50ms and errors < 0.1%', 'max sessions with p95 < 20ms'.\n\
-         The rate is that of an open loop, whose latencies count from the instant at which an\n\
-         event was due.\n{own}{}",
+         The rate is that of an open loop, in which latencies count from the time an event was \
+         due.\n\
+         {own}{}",
         help(search(), Grammar::Dyno)
     )
 }

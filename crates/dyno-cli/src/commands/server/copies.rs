@@ -25,7 +25,9 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
                 let settled = trial::settle_for(&server, parsed)?;
                 console::out(&settled.as_ref().map(trial::words).unwrap_or_default());
             }
-            None => console::note("the server does not run: nothing to wait for (--settle)"),
+            None => console::note(
+                "the server is not running, so there is nothing to wait for (--settle)",
+            ),
         }
     }
     at_rest(&mut server, parsed, false, |server| {

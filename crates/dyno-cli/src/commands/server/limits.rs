@@ -19,7 +19,7 @@ pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
         return match ["fs-size", "mount"].iter().find(|name| parsed.has(name)) {
             None => Ok(None),
             Some(name) => Err(usage(format!(
-                "--{name} is of a file system of the server's own: name its kind by --fs"
+                "--{name} needs a dedicated file system: set its kind with --fs"
             ))),
         };
     };

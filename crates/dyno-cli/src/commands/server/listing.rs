@@ -26,7 +26,7 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
             Ok(server) => servers.push(server),
             Err(folder) if folder.is_unmounted() => unmounted.push(folder.name().to_owned()),
             Err(folder) if folder.is_unfinished() => console::note(&format!(
-                "making server '{0}' was interrupted: `dyno server down {0}` removes it",
+                "creating server '{0}' was interrupted: `dyno server down {0}` removes it",
                 folder.name()
             )),
             Err(folder) => console::note(&format!(
@@ -85,9 +85,7 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
 /// Removes what servers left that were killed.
 pub fn sweep(home: &Home) -> Result<()> {
     for left in home.sweep()? {
-        console::note(&format!(
-            "removed what a server left that was killed: {left}"
-        ));
+        console::note(&format!("removed the remains of a killed server: {left}"));
     }
     Ok(())
 }

@@ -21,35 +21,31 @@ pub const ACTIONS: [(&str, &str, &str); 8] = [
     (
         "up",
         "KIND",
-        "makes a server and starts it: mariadb, myrocks, mysql, postgresql, a version \
-         (mysql-9.7), or a folder of executables",
+        "Create and start a server: mariadb, myrocks, mysql, postgresql, a version (mysql-9.7), or \
+         a folder of executables",
     ),
-    (
-        "down",
-        "NAME…",
-        "stops servers and removes all that is theirs",
-    ),
+    ("down", "NAME…", "Stop servers and delete their files"),
     (
         "restart",
         "NAME",
-        "stops a server if it runs, and starts it, with settings changed by --set and --unset",
+        "Restart a server, with settings changed by --set and --unset",
     ),
     (
         "list",
         "",
-        "the servers, what they run and what they hold; and those that are installed",
+        "List servers with their state and data, and installed server programs",
     ),
-    ("logs", "NAME", "the last lines of what a server has said"),
-    ("url", "NAME", "the URL by which a server is loaded"),
+    ("logs", "NAME", "Print the last lines of a server's log"),
+    ("url", "NAME", "Print a server's URL"),
     (
         "snapshot",
         "NAME SNAPSHOT",
-        "keeps a copy of a server's data under a name",
+        "Keep a copy of a server's data under a name",
     ),
     (
         "restore",
         "NAME SNAPSHOT",
-        "puts the copy in the place of the data",
+        "Replace a server's data with a kept copy",
     ),
 ];
 
@@ -171,7 +167,7 @@ const KEEP: &str = "keep";
 fn supervise(folder: &Path) -> Result<u8> {
     let name = folder.file_name().and_then(|name| name.to_str());
     let (Some(name), Some(home)) = (name, folder.parent()) else {
-        return Err(usage("dyno server keep is Dyno's own"));
+        return Err(usage("dyno server keep is for Dyno's internal use"));
     };
     dyno_server::supervise(&Home::at(home)?.folder(name)?)?;
     Ok(STATUS_DONE)
@@ -201,16 +197,17 @@ fn belongs(action: &str, option: &str) -> bool {
 
 fn text() -> String {
     let mut text = "Usage: dyno server ACTION …\n\n\
-                    Database servers of your own, to be loaded: each unprivileged, on loopback, in \
-                    a folder with its data, socket and log.\n\n"
+                    Run private database servers for tests: unprivileged, on loopback, each in a \
+                    folder with its data, socket and log.\n\n"
         .to_owned();
     for (action, words, about) in ACTIONS {
         let head = format!("{action} {words}");
         text += &format!("  {head:<23} {about}\n");
     }
     text += &help(SERVER, Grammar::Dyno);
-    text + "\nA server is loaded by --target server:NAME. The folder of all servers is \
-            $DYNO_SERVERS [/var/tmp/dyno-servers-UID].\n"
+    text + "\n\
+            Use a server with --target server:NAME. All servers are in the folder $DYNO_SERVERS \
+            [/var/tmp/dyno-servers-UID].\n"
 }
 
 fn capitalized(text: &str) -> String {

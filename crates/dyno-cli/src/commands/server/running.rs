@@ -43,10 +43,10 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let is_zfs = |place: &Place| place.file_system == FileSystem::Zfs;
     if limits.are_of_disk() && place.as_ref().is_some_and(is_zfs) {
         return Err(usage(
-            "reads and writes of a server on zfs cannot be limited: its pool is no block device",
+            "cannot limit reads and writes of a server on zfs: its pool is not a block device",
         ));
     }
-    console::progress(&format!("making the data of {}", found.title()));
+    console::progress(&format!("creating the data of {}", found.title()));
     let set = settings(parsed)?;
     let made = Server::make_on(&home, &name, found, set, port, place.as_ref());
     console::progress("");
@@ -84,7 +84,7 @@ fn name_of(kind: &str) -> String {
 fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    console::note("the server ends, and its data go, with this command: Ctrl-C");
+    console::note("press Ctrl-C to stop the server and remove its data");
     let ended_itself = loop {
         if signals.pending().next().is_some() {
             break false;
@@ -99,7 +99,9 @@ fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     let ended = server.ended()?.filter(|ended| !ended.asked);
     if ended_itself && ended.is_none() {
         // It may be running again already, and is that command's now.
-        console::note(&format!("another command stopped {name}; its data stay"));
+        console::note(&format!(
+            "another command stopped {name}; its data are kept"
+        ));
         return Ok(STATUS_DONE);
     }
     server.remove()?;
@@ -255,7 +257,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
             None => format!("{name} was not running"),
         };
         let data = match parsed.has("keep-data") {
-            true => format!("its data stay in {}", server.folder().path().display()),
+            true => format!("its data are kept in {}", server.folder().path().display()),
             false => format!(
                 "its data are removed, {} freed",
                 human_size(server.remove()?)
@@ -271,7 +273,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
 fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
     let name = folder.name();
     let data = match parsed.has("keep-data") {
-        true => "its data stay where they are".to_owned(),
+        true => "its data are kept".to_owned(),
         false => format!(
             "its data are removed, {} freed",
             human_size(folder.discard_unmounted()?)

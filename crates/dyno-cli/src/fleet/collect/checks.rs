@@ -105,8 +105,7 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
             Some(format!("\n{}", beyond.told(agent.as_str())))
         });
         return Collected::Same(format!(
-            "{name}: the files of {} agents add up to what is recorded: {} events, {} \
-             intervals{}{advice}",
+            "{name}: the files of {} agents match the record: {} events, {} intervals{}{advice}",
             found.files,
             own.events,
             counted.intervals,
@@ -115,8 +114,8 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
     }
     let more = match own.events > summary.totals.events {
         _ if before => format!(
-            "; it was collected as run {0}: `dyno rm {0}`, and collect it again, to have what the \
-             files hold now",
+            "; it was collected as run {0}: to use the current files, `dyno rm {0}` and collect \
+             again",
             base.id
         ),
         true => format!("; {WHOLE}"),

@@ -89,7 +89,7 @@ pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     let runs = |stage| stage == RunStage::Running;
     let line = lines.iter().find(|line| line.id == record.id);
     match line.is_some_and(|line| runs(line.stage)) {
-        true => bail!("the run {} still goes on", record.head.name),
+        true => bail!("the run {} is still running", record.head.name),
         false => Ok(()),
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn gathered(
     let name = &record.head.name;
     let run = record.fact(RUN).ok_or_else(|| {
         usage(format!(
-            "the run {name} was made by one load generator: there is nothing to collect"
+            "the run {name} had one load generator: there is nothing to collect"
         ))
     })?;
     let run = RunId::new(run)?;
@@ -126,7 +126,7 @@ pub(super) fn gathered(
         }
     }
     for why in &missing {
-        console::note(&format!("warning: no file of {}", redact::text(why)));
+        console::note(&format!("warning: no file from {}", redact::text(why)));
     }
     match paths.is_empty() {
         true => bail!("there is no file of any agent of the run {name}"),
@@ -175,10 +175,10 @@ fn had(
             let path = folder.join(&name);
             match (path.is_file(), place) {
                 (true, _) => Ok(path),
-                (false, Ok(Place::Local)) => bail!("{} is not there", path.display()),
+                (false, Ok(Place::Local)) => bail!("{} does not exist", path.display()),
                 (false, _) => bail!(
-                    "it joined by itself: copy ~/.local/state/dyno/agents/{name} from its host, \
-                     and name it"
+                    "it joined the bus itself: copy ~/.local/state/dyno/agents/{name} from its \
+                     host, and name the copy"
                 ),
             }
         }

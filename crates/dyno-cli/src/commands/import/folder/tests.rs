@@ -109,7 +109,7 @@ fn logs_of_transactions_go_to_their_output() {
         ]
     );
     assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
-    assert!(found.notes[0].starts_with("many/stray.5 is a run by itself"));
+    assert!(found.notes[0].starts_with("many/stray.5 is imported as a separate run"));
 }
 
 #[test]

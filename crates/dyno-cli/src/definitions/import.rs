@@ -1,0 +1,143 @@
+//! The options of `dyno import`.
+
+use super::results::{FROM, HELP, NO_COLOR, RESULTS, TO, VERBOSE};
+use super::{one_of, opt, repeated, short};
+use crate::options::Opt;
+
+const GROUP: &str = "Options";
+
+/// The options of `dyno import`.
+pub const IMPORT: &[Opt] = &[
+    opt(
+        GROUP,
+        "pattern",
+        Some("PATTERN"),
+        "In a folder, import the files whose path matches '…/{fs}-{binlog}/BP{memory}/res.txt': \
+         parts in braces become factors, * matches any part of a name, … any folders",
+    ),
+    repeated(
+        GROUP,
+        "vmstat",
+        Some("FILE"),
+        "Output of vmstat during the runs; may be repeated for several logs, each matched to the \
+         log in its folder",
+    ),
+    opt(
+        GROUP,
+        "iostat",
+        Some("FILE"),
+        "Output of iostat -x during the runs; repeat as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "mpstat",
+        Some("FILE"),
+        "Output of mpstat during the runs; repeat as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "sar",
+        Some("FILE"),
+        "Output of sar during the runs, or of sar on a sadc file; repeat as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "config",
+        Some("FILE"),
+        "The server's my.cnf, kept with the runs as its configuration; repeat as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "replace",
+        None,
+        "Import logs again that are already in the results file, in place of their runs",
+    ),
+    short(
+        'q',
+        opt(GROUP, "quiet", None, "Print no summary of each run"),
+    ),
+    opt(
+        GROUP,
+        "started",
+        Some("WHEN"),
+        "Start of the first run's measurement, if its log has no times: 2026-11-21T12:45:12Z, \
+         '2026-11-21 13:45:12' in the zone of --utc-offset, or seconds since 1970",
+    ),
+    opt(
+        GROUP,
+        "utc-offset",
+        Some("OFFSET"),
+        "Offset of the logs' times from UTC, if the logs do not state it: +02:00, =-5 [0]",
+    ),
+    opt(
+        GROUP,
+        "vmstat-interval",
+        Some("TIME"),
+        "Delay that vmstat was given, for a log without -t [1s]",
+    ),
+    opt(
+        GROUP,
+        "iostat-interval",
+        Some("TIME"),
+        "Delay that iostat was given, for a log without -t [1s]",
+    ),
+    opt(
+        GROUP,
+        "vmstat-unit",
+        Some("UNIT"),
+        "Unit that vmstat was given with -S: k, K, m or M [K]",
+    ),
+    opt(
+        GROUP,
+        "first-report",
+        None,
+        "Also count the first report of vmstat and iostat, because they ran with -y",
+    ),
+    opt(
+        GROUP,
+        "percentile",
+        Some("N"),
+        "Percentile of the latencies in sysbench's CSV and JSON reports",
+    ),
+    opt(
+        GROUP,
+        "workload",
+        Some("NAME"),
+        "Name the workload if the log does not; only runs of one workload are compared",
+    ),
+    opt(
+        GROUP,
+        "server",
+        Some("NAME"),
+        "Name the server if the log does not: 'MariaDB 10.11.6'",
+    ),
+    one_of(
+        &["standard", "reference"],
+        opt(
+            GROUP,
+            "profile",
+            Some("WORD"),
+            "standard, or reference for a workload with the faults of the tool that it copies; the \
+             two are not compared [standard]",
+        ),
+    ),
+    opt(
+        GROUP,
+        "warmup",
+        Some("TIME"),
+        "Treat this much of each run's beginning as warm-up, as --from does",
+    ),
+    FROM,
+    TO,
+    opt(GROUP, "note", Some("TEXT"), "Attach a note to the runs"),
+    repeated(
+        GROUP,
+        "factor",
+        Some("NAME=LEVEL"),
+        "Record what varies between the runs, e.g. memory=5G; may be repeated",
+    ),
+    VERBOSE,
+    RESULTS,
+    NO_COLOR,
+    HELP,
+];
