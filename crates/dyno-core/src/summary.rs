@@ -236,7 +236,7 @@ impl WorkloadSummary {
 
     /// Its name for a reader.
     pub fn shown(&self) -> &str {
-        self.known().unwrap_or("workload not known")
+        self.known().unwrap_or("unknown workload")
     }
 }
 

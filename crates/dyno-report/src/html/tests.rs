@@ -175,7 +175,7 @@ fn the_first_screen_tells_what_matters() {
         "oltp_read_write on MariaDB 10.11.6",
         "64 sessions on 4 workers",
         "<strong>doubtful</strong>",
-        "5 of 6 checks made: 2 doubts, 2 passed, 1 waived",
+        "5 of 6 checks ran: 2 doubts, 2 passed, 1 waived",
         "The server stood still 3 times",
         "Throughput",
         "812 µs",
