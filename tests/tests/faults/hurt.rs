@@ -77,7 +77,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert!(findings.iter().any(tells), "{kind}: {findings:#?}");
         let warnings = result["warnings"].to_string();
         assert!(
-            !warnings.contains("No transaction ended in"),
+            !warnings.contains("No transaction finished in"),
             "{kind}: {warnings}"
         );
 

@@ -65,7 +65,7 @@ fn what_is_no_results_file_is_left_alone() {
         has(&refused, texts);
         has(
             &refused,
-            &["the run could not be kept, so it was not begun", name],
+            &["the run did not start because it cannot be recorded", name],
         );
         for line in ["show", "list runs", "compare 1 1", "waive 1 stalls=why"] {
             let output = lab.dyno(&format!("{line} --results {name}")).failure(1);
@@ -147,7 +147,10 @@ fn a_file_that_may_only_be_read_can_be_read() {
     }
     let other = format!("{line} --results new.db");
     let refused = as_nobody(&lab, &dyno, &other).failure(1);
-    has(&refused, &["not begun", "new.db", "check the permissions"]);
+    has(
+        &refused,
+        &["did not start", "new.db", "check the permissions"],
+    );
     open(&lab.path("dyno.db"), 0o600).unwrap();
     let shut = as_nobody(&lab, &dyno, "show").failure(1);
     has(&shut, &["dyno.db", "check the permissions"]);
