@@ -64,7 +64,7 @@ fn what_keeps_agents_from_beginning_is_the_error() {
     let output = lab.dyno(&format!(
         "{run} --agents local:2 --nats-server /nowhere/nats"
     ));
-    has(&output.failure(1), &["/nowhere/nats could not be started"]);
+    has(&output.failure(1), &["cannot start /nowhere/nats"]);
     let output = lab.dyno(&format!("{run} --agents ssh:nowhere.invalid"));
     has(&output.failure(1), &["agent nowhere-invalid has ended"]);
     // The sessions of an agent find no table.
