@@ -187,8 +187,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "show 9",
         1,
-        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
-         `last`, its number, or a beginning that only its name has",
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by `last`, its \
+         number, or a unique beginning of its name",
     ),
     (
         "show --finding",
@@ -290,8 +290,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "rm 9",
         1,
-        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
-         `last`, its number, or a beginning that only its name has",
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by `last`, its \
+         number, or a unique beginning of its name",
     ),
     (
         "waive 1 lenght=x",

@@ -83,7 +83,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
     has(
         &gone.failure(1),
-        &["there is no folder no/such", "make it first"],
+        &["there is no folder no/such", "create it first"],
     );
     // Without a target of its own a run makes tables: not even these.
     let refused = lab
