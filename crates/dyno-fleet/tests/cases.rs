@@ -340,7 +340,7 @@ fn who_does_not_come_is_named() {
     assert_eq!(kinds(&out), [Kind::AgentMissing]);
     assert_eq!(
         report(&out).failed.as_deref(),
-        Some("gen1, gen3 did not come")
+        Some("gen1, gen3 did not join")
     );
     assert!(out.hosts[1].exit.is_some());
 }

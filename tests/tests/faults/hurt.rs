@@ -307,7 +307,7 @@ fn more_sessions_than_the_server_takes() {
         let early = dyno(&line).failure(3);
         has(
             &early,
-            &["the server takes 12 (max_connections)", "--force"],
+            &["the server allows 12 (max_connections)", "--force"],
         );
         let output = dyno(&format!("{line} --force")).failure(1);
         has(

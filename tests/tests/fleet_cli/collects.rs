@@ -86,7 +86,7 @@ fn what_agents_kept_is_what_is_recorded() {
         names[0], names[2]
     ));
     let told = told.failure(1);
-    has(&told, &["there is no file of load generator 2 of 3"]);
+    has(&told, &["the file of load generator 2 of 3 is missing"]);
 }
 
 #[test]

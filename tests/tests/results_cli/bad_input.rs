@@ -165,7 +165,7 @@ const LINES: &[(&str, i32, &str)] = &[
         "run empty -T sqlite:t.db",
         2,
         "there is no workload 'empty', neither built in nor as a file or module; it is a \
-         directory, and a workload is a Lua or SQL file",
+         directory; a workload is a Lua or SQL file",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 extra",

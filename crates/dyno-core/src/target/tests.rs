@@ -228,7 +228,7 @@ fn bad_urls_are_explained() {
         ("mysql://u@h?user=v", "given twice"),
         ("mysql://a,b,c?port=1,2", "2 ports for 3 hosts"),
         ("mysql://h?socket=/a,,/b", "empty part"),
-        ("mysql://h/%zz", "the database holds a %"),
+        ("mysql://h/%zz", "the database contains a %"),
         ("mysql://h/%00", "zero byte"),
         ("mysql://h/%ff", "not UTF-8"),
         ("mysql://h?host=a:b", "colon"),

@@ -120,7 +120,10 @@ fn what_comes_too_late_for_the_result_is_refused() {
     drive(&mut host, &mut FakePort::default(), 0, &call).unwrap();
     assert_eq!(config.reported.complete().facts.len(), 1);
     let late = drive(&mut host, &mut FakePort::default(), 0, &call).unwrap_err();
-    assert!(late.contains("tell this in figures() or before"), "{late}");
+    assert!(
+        late.contains("report this in figures() or earlier"),
+        "{late}"
+    );
 }
 
 #[test]
