@@ -57,7 +57,7 @@ fn certificate(error: &CertificateError) -> String {
             date(not_before.as_secs())
         ),
         CertificateError::UnknownIssuer => "no trusted authority signed the server's certificate; \
-                                            name the right authority's PEM file with sslrootcert="
+             name the right authority's PEM file with sslrootcert="
             .to_owned(),
         CertificateError::BadSignature => {
             "the signature on the server's certificate is wrong".to_owned()
@@ -90,10 +90,8 @@ fn certificate(error: &CertificateError) -> String {
         }
         // The verifier's own error type is not exported; its name is.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => "the server presents an \
-                                                                        untrusted CA certificate, \
-                                                                        probably self-signed; name \
-                                                                        that certificate with \
-                                                                        sslrootcert="
+             untrusted CA certificate, probably self-signed; name that certificate with \
+             sslrootcert="
             .to_owned(),
         other => format!("the server's certificate is not acceptable: {other}"),
     }
