@@ -76,7 +76,7 @@ pub(crate) const UNFINISHED: &str =
     "The run was not finished: its process died, or it is still going on.";
 
 /// What is said of an imported log without figures of the whole run, or without its length.
-const NO_TOTALS: &str = "the log does not tell how much was done in how much time";
+const NO_TOTALS: &str = "the log does not show how much was done in what time";
 
 /// What ended the run, as it noted itself where it failed before there was anything to sum up.
 fn why(run: &RunRecord) -> String {

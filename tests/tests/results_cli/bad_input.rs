@@ -250,9 +250,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "import sysbench notalog.txt",
         1,
-        "cannot import notalog.txt: nothing in it looks like sysbench's report lines, \
-         statistics, histogram, CSV or JSON; give the text that sysbench printed on \
-         its standard output",
+        "cannot import notalog.txt: nothing in it looks like sysbench's report lines, statistics, \
+         histogram, CSV or JSON; give sysbench's standard output",
     ),
     (
         "import .",
