@@ -192,14 +192,14 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     assert_eq!(lab.number("SELECT count(*) FROM cpu_profile"), 0.0);
     assert_eq!(output.stderr.matches("no CPU profile").count(), 1);
     let all = flat(&output.stderr);
-    let told = "no CPU profile of the server and the client: there is no program perf: apt install \
+    let told = "no CPU profile of the server and the client: perf is not installed: apt install \
                 linux-perf";
     assert!(all.contains(told), "{all}");
     let shown = lab.dyno("show 1 --cpu-profile").success();
-    has(&shown, &["none: there is no program perf"]);
+    has(&shown, &["none: perf is not installed"]);
     lab.dyno("report 1 -o r.html").success();
     let page = fs::read_to_string(lab.path("r.html")).unwrap();
-    assert!(page.contains("No profile of the server: there is no program perf"));
+    assert!(page.contains("No profile of the server: perf is not installed"));
     // Whose trials follow one another has no use for it.
     let search = lab.dyno(&format!(
         "search oltp_point_select 'p99 < 1s' --cpu-profile {target}"
