@@ -128,7 +128,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
             has(&shown, &["CPU profile", "none: "]);
             continue;
         };
-        has(&shown, &["samples at 99 Hz", "with what they called"]);
+        has(&shown, &["samples at 99 Hz", "by total time"]);
         let fact = "SELECT value FROM fact WHERE name = 'profile.client.samples'";
         assert_eq!(lab.number(fact), *samples as f64);
         let run = lab.json("show 1 --json");
