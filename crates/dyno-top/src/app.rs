@@ -48,7 +48,7 @@ pub enum TopError {
     #[error("the terminal is gone")]
     Gone,
     /// A defect of Dyno's own.
-    #[error("the display ended by a defect; what was said of it stands above")]
+    #[error("the display crashed; see the message above")]
     Defect,
 }
 
