@@ -141,7 +141,7 @@ impl Mysql {
             }
             Phase::Warned { last } => self.judge(bulk, last, output),
             Phase::Announced => Err(Malformed("the server loaded rows that were not sent")),
-            Phase::Sending => Err(Malformed("a load ended before its rows did")),
+            Phase::Sending => Err(Malformed("a load ended before all its rows")),
             Phase::Sent { .. } | Phase::Insert => Ok(self.confirm(bulk, output)),
             Phase::Commit { last } => Ok(self.go_on(bulk, last, output)),
         }
@@ -314,7 +314,7 @@ impl Mysql {
     /// known what the server makes of the rows that are under way: the connection is of no use.
     pub(super) fn interrupted(&mut self, payload: &[u8]) -> Result<Step, Malformed> {
         if !errors::is_error(payload) {
-            return Err(Malformed("a load ended before its rows did"));
+            return Err(Malformed("a load ended before all its rows"));
         }
         let error = errors::server_error(payload)?.at_the_end();
         self.break_off(error);

@@ -35,7 +35,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let connecting_ms = whole_ms - own_ms;
         let text = format!(
             "the printed mean latency of {whole_ms:.3} ms includes {connecting_ms:.3} ms to \
-             connect for each transaction, which are left out"
+             connect for each transaction, which is excluded"
         );
         said.push((Some(output.line), text));
     }
@@ -277,7 +277,7 @@ pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Optio
         let line = lines[wild.index].0;
         let text = format!(
             "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
-             the line is left out",
+             the line is skipped",
             wild.holds, wild.room
         );
         said.push((Some(line), text));

@@ -283,7 +283,9 @@ impl Experiment {
             of_these.1, of_these.0, of_others.1, of_others.0
         );
         let judgement = match (of_these, of_others) {
-            ((0, _), _) => return Err("stalls are not known for any of these trials".to_owned()),
+            ((0, _), _) => {
+                return Err("it is unknown whether any of these trials stalled".to_owned());
+            }
             ((all, stalled), (_, 0)) if all == stalled && all > 1 => Judgement::Agrees,
             ((all, 0), _) if all > 1 => Judgement::Differs,
             _ => Judgement::CannotTell,

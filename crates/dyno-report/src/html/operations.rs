@@ -32,7 +32,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         put!(
             page,
             "<p>{} of {ended} events took longer than {}; {} were skipped because they could not \
-                begin within it.</p>",
+             start in time.</p>",
             number::thousands(limit.above),
             Text(&figures::value(limit.limit_ms, "ms")),
             number::thousands(limit.skipped)

@@ -51,7 +51,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     let left_out = match flame.left_out {
         0 => String::new(),
         frames => format!(
-            "; {} frames below {} are left out",
+            "; {} frames below {} are omitted",
             number::thousands(frames as u64),
             figures::percent(flame.least as f64 / profile.samples.max(1) as f64)
         ),

@@ -83,9 +83,10 @@ impl<'a> Album<'a> {
         };
         Pictures {
             title: "Throughput, in pictures".to_owned(),
-            about: "Each phase has a scale of its own. Faint and in brackets: the background \
-                    missed its rate."
-                .to_owned(),
+            about:
+                "Each phase has its own scale. Faint and in brackets: the background missed its \
+                 rate."
+                    .to_owned(),
             small_multiples: self.names.iter().map(multiple).collect(),
             by_sequence: true,
         }

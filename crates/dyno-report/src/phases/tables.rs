@@ -205,8 +205,8 @@ impl<'a> Grid<'a> {
             Cell::number(phase.and_then(Phase::asked_per_s))
         });
         let mut table = self.table("The rate that was asked for", rows)?;
-        table.about = "Of phases in an open loop. Their throughput is at most this: what tells \
-                       servers apart is their response times."
+        table.about = "Of phases in an open loop. Their throughput is at most this rate: compare \
+                       servers by response times."
             .to_owned();
         Some(table)
     }

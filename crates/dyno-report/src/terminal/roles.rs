@@ -121,7 +121,7 @@ fn notes(role: &RoleSummary) -> Vec<String> {
 /// The loop of a run without a known rate: a log may tell by its response times that there was one.
 pub(super) fn without_rate(run: &RunSummary) -> &'static str {
     match run.response {
-        Some(_) => "open loop, its rate not told",
+        Some(_) => "open loop, unknown rate",
         None => "closed loop",
     }
 }
@@ -142,7 +142,7 @@ fn limit(run: &RunSummary, page: &mut Page) {
     // Of an imported run its count alone may tell that there was a schedule.
     if run.open_loop.is_some() || limit.skipped > 0 {
         text += &format!(
-            "; {} skipped, too late to begin within it ({})",
+            "; {} skipped, too late to start in time ({})",
             thousands(limit.skipped),
             share(limit.skipped, ended + limit.skipped)
         );

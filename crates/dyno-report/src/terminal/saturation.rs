@@ -74,7 +74,7 @@ fn knee(found: &Saturation) -> String {
         .knee
         .and_then(|place| Some((place, steps.get(place)?)))
     else {
-        return "not known: it takes two steps that ended events".to_owned();
+        return "unknown: it takes two steps with finished events".to_owned();
     };
     let head = format!(
         "{}: {} events/s at {} on average",
@@ -175,6 +175,6 @@ mod tests {
     #[test]
     fn a_knee_that_was_not_reached_or_is_not_known() {
         assert!(told(64, &[1, 2, 4]).contains("not reached"));
-        assert!(told(64, &[1]).contains("not known"));
+        assert!(told(64, &[1]).contains("unknown"));
     }
 }
