@@ -133,8 +133,7 @@ impl Destination {
                     .read_to_vec();
                 // Do not retry: data points already accepted would be counted twice.
                 let refusal = |why: String| Refusal::unanswered(why, false);
-                let body =
-                    body.map_err(|error| refusal(format!("its answer was truncated: {error}")))?;
+                let body = body.map_err(|error| refusal(format!("its answer is cut: {error}")))?;
                 let told = ExportMetricsServiceResponse::decode(body.as_slice());
                 let told = told.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
                 Ok(Taken::of(told))
@@ -364,9 +363,7 @@ impl Work {
         let mut failed = false;
         loop {
             let Some(patience) = self.left() else {
-                self.drop_for(
-                    "the run is over, and so is the time for the remaining data".to_owned(),
-                );
+                self.drop_for("the run is over, and the time limit has passed".to_owned());
                 return;
             };
             let refusal = match self.destination.post(&self.agent, &body, patience) {
