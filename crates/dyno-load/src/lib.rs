@@ -1,11 +1,11 @@
 //! The hot path: workers that drive thousands of sessions each, pacing, recording, and the run's
-//! clock. It knows neither databases nor script languages: sessions run a
+//! clock. It is independent of databases and script languages: sessions run a
 //! [`dyno_core::session::Program`], and connections come from a [`dyno_core::db::Connector`].
 //!
-//! A run has these phases: every session initialises; a barrier; the ramp-up, in which sessions
-//! begin one after another; the warm-up; the measurement; and after its deadline the grace, in
-//! which events under way may end. An event belongs to where it began (in an open loop: where it
-//! was due), with all of its statements.
+//! The phases of a run: every session initialises; a barrier; the ramp-up, in which sessions begin
+//! one after another; the warm-up; the measurement; and after the deadline the grace period, in
+//! which events in flight may end. An event with all its statements belongs to the phase in which
+//! it began (in an open loop: in which it was due).
 
 mod accounts;
 mod arrivals;
