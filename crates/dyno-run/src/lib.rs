@@ -1,6 +1,6 @@
 //! Runs a workload on a target: the load and its observers, the record, the ledger, the verdict.
-//! Who runs it says what to run by a [`Job`] and takes what comes of it by [`Sink`]s; nothing is
-//! printed here, and no command line is known.
+//! The caller describes the run with a [`Job`] and receives results through [`Sink`]s; this crate
+//! prints nothing and knows no command line.
 
 pub mod builtins;
 pub mod calibration;
