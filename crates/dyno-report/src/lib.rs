@@ -1,7 +1,6 @@
-//! Reports: pure functions from what is known of a run ([`dyno_core::summary::RunSummary`],
-//! [`dyno_core::interval::Interval`]) to text. Nothing here prints, reads a clock or knows how a
-//! run is driven; whether there are colours, and how wide the terminal is, is for the caller to
-//! say.
+//! Reports: pure functions from the data of a run ([`dyno_core::summary::RunSummary`],
+//! [`dyno_core::interval::Interval`]) to text. This crate does not print, read a clock or drive
+//! runs; the caller decides on colours and on the terminal's width.
 
 pub mod export;
 pub mod html;
