@@ -1,10 +1,11 @@
-//! Database servers of Dyno's own: unprivileged, on loopback, each in a folder with its data, its
-//! socket and its log; started with settings that are read back, copied, restored and removed.
+//! Dyno's own database servers: unprivileged, on loopback, each in a folder with its data, its
+//! socket and its log. Settings are read back after the start; data can be copied and restored;
+//! servers can be removed.
 //!
-//! A *kind* of server is an implementation of one contract: Dyno's own kinds (MariaDB, MySQL,
-//! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or on
-//! another host. A *supervisor* process runs each server, so that it can outlive the command that
-//! started it or end with it, whichever is asked for.
+//! A *kind* of server is an implementation of one contract: Dyno's built-in kinds (MariaDB, MySQL,
+//! PostgreSQL) from installed programs, or a folder of a user's executables, here or on another
+//! host. A *supervisor* process runs each server, so that it can outlive the command that started
+//! it or end with it, as requested.
 
 mod companion;
 mod contract;
