@@ -1,9 +1,9 @@
-//! What a server, a proxy or a run does, live: `dyno top`.
+//! `dyno top`: a live view of a server, a proxy or a run.
 //!
-//! A [`Source`] answers questions with tables of text. A [`Profile`] says which questions there
-//! are, and which of their columns are counters whose difference is shown per second: all screens
-//! are data. [`Poller`] asks on a thread of its own, [`State`] keeps what is shown, [`screen`]
-//! draws it on a terminal, and [`lines`] writes a line for each interval where there is none.
+//! A [`Source`] answers questions with tables of text. A [`Profile`] lists the questions, and which
+//! of their columns are counters shown as rates: all screens are data. [`Poller`] asks on its own
+//! thread, [`State`] has the displayed content, [`screen`] draws it on a terminal, and [`lines`]
+//! writes a line per interval without one.
 
 mod app;
 mod draw;
