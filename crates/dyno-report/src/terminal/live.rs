@@ -73,7 +73,7 @@ fn parts(
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
     // The same percentile in each line, so that lines can be compared; the summary has them all.
-    let off = |one: &&Percentile| (one.percent - LIVE_PERCENT).abs();
+    let off = |one: &&dyno_core::summary::Percentile| (one.percent - LIVE_PERCENT).abs();
     let nearest = interval.percentiles.iter();
     if let Some(percentile) = nearest.min_by(|one, other| off(one).total_cmp(&off(other))) {
         let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
