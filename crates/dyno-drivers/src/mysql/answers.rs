@@ -39,8 +39,7 @@ impl Mysql {
         if !self.is_usual() {
             return None;
         }
-        // A header with the expected number becomes the payload's length when XORed with this; any
-        // other number gives more than any length.
+        // XORed with this, a header with the expected number is a length, any other is too large.
         let mut number = u32::from(self.sequence) << 24;
         let mut payload = |rest: &mut &[u8]| {
             let (header, after) = rest.split_first_chunk::<HEADER>()?;

@@ -15,8 +15,8 @@ pub(crate) const FIRST: i32 = 13;
 /// The newest version of the schema, which this program writes.
 pub const SCHEMA_VERSION: i32 = newest(MIGRATIONS);
 
-/// The steps: the first creates version [`FIRST`] in an empty file, each other one leads to the next
-/// version. Never change a published step: files created by it exist.
+/// The steps: the first creates version [`FIRST`] in an empty file, each other one leads to the
+/// next version. Never change a published step: files created by it exist.
 pub(crate) const MIGRATIONS: &[Migration] = &[concat!(
     include_str!("tables.sql"),
     include_str!("views.sql")
