@@ -106,7 +106,7 @@ fn counters(view: &View) -> Made {
 
 fn not_comparable(view: &View) -> Option<String> {
     if view.embedded() {
-        return Some("An embedded database counts no statements of its own.".to_owned());
+        return Some("An embedded database has no statement counters.".to_owned());
     }
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if endpoints > 1 {
