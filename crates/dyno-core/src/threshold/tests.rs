@@ -133,7 +133,7 @@ fn what_had_not_ended_is_no_short_latency() {
         held.told(),
         "max > 1s: 4 event(s) had not ended when the run was over: of those that had, 60.0 ms"
     );
-    // Four of a thousand are not among the longest one percent's beginning.
+    // Four of a thousand do not reach down to the 99th percentile.
     assert!(!judged("p99 > 1s", &hung).failed);
     assert!(!judged("mean > 20ms", &hung).failed);
     // A condition that holds anyway has its figure.

@@ -10,7 +10,7 @@ use crate::keys::HELP;
 /// Characters of the keys' names.
 const KEYS_WIDTH: u16 = 16;
 
-/// What is shown and cannot be seen from the screens.
+/// Explanations that the screens do not show.
 const ABOUT: &str = "Figures with /s are counters' differences over the last interval; – is what \
                      the source does not tell, or not yet. Means and hit rates are of the last \
                      interval, too. Any key goes back.";

@@ -1,11 +1,10 @@
-//! What is short each time, and takes much of the time in all.
+//! Short events that take much of the time in total.
 
 use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 use super::rates::stops;
 
-/// See above.
 pub const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -57,7 +56,7 @@ pub const CASES: &[Case] = &[
     .finds(Expect::Check("statistics", "doubt", "whole tables")),
 ];
 
-/// Reads until and after the rows are gone. Emptying waits for locks, and reads for it.
+/// Reads before and after the rows are deleted. TRUNCATE waits for locks, and reads wait for it.
 const fn emptied(kind: Kind) -> Case {
     Case::new(
         On::Server(kind),

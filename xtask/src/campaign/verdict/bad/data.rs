@@ -1,4 +1,4 @@
-//! Tables that are not what they should be, and claims of caches that do not hold.
+//! Wrong tables, and wrong claims about caches.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -18,7 +18,6 @@ const fn updates(on: On, what: &'static str, words: &'static str) -> Case {
         .finds(Expect::Check("durability", "doubt", words))
 }
 
-/// See above.
 pub const CASES: &[Case] = &[
     point_selects(Mariadb, "the table is empty")
         .before(&["DELETE FROM sbtest1"])
@@ -102,7 +101,7 @@ pub const CASES: &[Case] = &[
         "durability",
         "",
     )
-    // With a server of its own, where the rows are loaded before.
+    // With a separate server, on which the rows are loaded before.
     .server(&["--autocommit=1"])
     .before(&["SET GLOBAL autocommit = 0"]),
     doubted(

@@ -1,11 +1,10 @@
-//! Generators without CPU, scripts that keep their workers, hosts with neighbours, offers beyond
-//! what can be served.
+//! Generators without CPU, scripts that block their workers, hosts with other load, offered load
+//! beyond the capacity.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
-/// See above.
 pub const CASES: &[Case] = &[
     doubted(
         Mariadb,

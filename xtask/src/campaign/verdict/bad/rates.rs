@@ -1,4 +1,4 @@
-//! Rates that are not level, and times at which nothing moves.
+//! Rates that are not steady, and stalls.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -135,7 +135,7 @@ pub(super) const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
 const LOCK: &[&str] = &["LOCK TABLES shape WRITE"];
 const PG_LOCK: &[&str] = &["BEGIN", "LOCK TABLE shape IN ACCESS EXCLUSIVE MODE"];
 
-/// Locks, servers that stand still, generators that stand still.
+/// Locks, stopped servers, stopped generators.
 pub const STALLS: &[Case] = &[
     doubted(
         Mariadb,
