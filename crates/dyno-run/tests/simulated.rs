@@ -179,9 +179,7 @@ fn the_part_that_is_too_much_is_told_and_no_other() {
     assert!(against(high, "offered-rate"), "{high:?}");
     let found = finding(&summary, "offered-rate");
     assert!(
-        found
-            .evidence
-            .starts_with("In the part 120/s (60 to 120 s): "),
+        found.evidence.starts_with("In part 120/s (60 to 120 s): "),
         "{found:?}"
     );
     assert!(found.outcome >= Outcome::Doubt && high.verdict >= low.verdict);
@@ -194,7 +192,7 @@ fn a_drift_within_a_part_is_told_of_that_part() {
     let found = finding(&summary, "steady-state");
     assert_eq!(found.outcome, Outcome::Doubt, "{found:?}");
     assert!(
-        found.evidence.starts_with("In the part 8 (60 to 120 s): "),
+        found.evidence.starts_with("In part 8 (60 to 120 s): "),
         "{found:?}"
     );
     assert_eq!(summary.parts[0].sessions, 4);
@@ -246,7 +244,7 @@ fn what_changes_all_the_time_is_not_asked_to_be_steady() {
         for check in ["steady-state", "warm-up", "length"] {
             let found = finding(&summary, check);
             assert_eq!(found.outcome, Outcome::NotChecked, "{found:?}");
-            assert!(found.evidence.contains("as was asked for"), "{found:?}");
+            assert!(found.evidence.contains("as requested"), "{found:?}");
         }
         for check in ["idle-sessions", "fairness"] {
             let found = finding(&summary, check);

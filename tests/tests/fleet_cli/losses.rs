@@ -145,8 +145,7 @@ fn an_agent_that_stands_still_for_a_while_is_noticed_and_not_lost() {
     let findings = run["findings"].as_array().unwrap();
     let named = findings.iter().any(|one| {
         let evidence = one["evidence"].as_str().unwrap();
-        one["outcome"] == "doubt" && evidence.contains("stood still")
-            || evidence.contains("not woken")
+        one["outcome"] == "doubt" && evidence.contains("paused") || evidence.contains("not woken")
     });
     assert!(named, "{findings:#?}");
 }

@@ -285,7 +285,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "show 1 --from 9s",
         2,
-        "run 1: the window begins at 9 s, and the measurement is 1 s long",
+        "run 1: the window begins at 9 s, but the measurement is only 1 s long",
     ),
     (
         "rm 9",

@@ -55,7 +55,7 @@ fn a_run_ends_with_its_figures_first() {
         .lines()
         .find(|line| line.contains(" length: "))
         .unwrap();
-    assert!(doubt.ends_with("can be judged."), "{pipe:?}");
+    assert!(doubt.ends_with("precision of its mean."), "{pipe:?}");
     // More on request.
     let full = shown(&lab, "show -v", Some("80")).success();
     assert!(full.stdout.contains("distribution"), "{full:?}");

@@ -118,7 +118,7 @@ fn a_disk_that_has_space_again_at_the_end_keeps_the_verdict() {
         &output,
         &[
             "measured 6 s",
-            "All that was recorded is in the results file.",
+            "Everything recorded is in the results file.",
         ],
     );
     assert!(!output.stdout.contains("incomplete"), "{}", output.stdout);

@@ -385,7 +385,7 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     lab.dyno(&format!("import sysbench {file}")).success();
     has(
         &lab.dyno("show --findings").success(),
-        &["it is steady: `dyno show RUN --from TIME`"],
+        &["of the measurement: `dyno show RUN --from TIME`"],
     );
     // As printed, to the last digit: the variation averages 0.
     let part = lab.json("show --json --from 20s --to 62s");
@@ -403,7 +403,7 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     let result = lab.json("show --json");
     near(&result["measured_s"], 60.0, 1e-9);
     for (line, told) in [
-        ("show --from 99s", "the measurement is 60 s long"),
+        ("show --from 99s", "the measurement is only 60 s long"),
         ("show --from 5s --to 2s", "must end after its start"),
         ("compare 1 1 --to soon", "--to: 'soon' is not a duration"),
     ] {

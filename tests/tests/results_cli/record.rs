@@ -232,12 +232,12 @@ fn tables_too_large_to_count_are_probed() {
     let output = lab.dyno(&run).failure(3);
     has(
         &output,
-        &["sbtest1 holds about 1,000 rows instead of 1,100,000"],
+        &["sbtest1 has about 1,000 rows instead of 1,100,000"],
     );
     // The last row exists, most of the others do not.
     let sql = "INSERT INTO sbtest1 SELECT 1100000, k, c, pad FROM sbtest1 LIMIT 1";
     change(sql);
-    has(&lab.dyno(&run).failure(3), &["sbtest1 holds about"]);
+    has(&lab.dyno(&run).failure(3), &["sbtest1 has about"]);
     // A table that may be complete gives no warning.
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n
                                        WHERE i < 1099999)

@@ -21,7 +21,7 @@ fn a_step_of_the_level_is_told_with_its_second() {
     if stepped.host.was_busy() {
         return;
     }
-    stepped.caught("steady-state", "doubt", "its level steps by -");
+    stepped.caught("steady-state", "doubt", "the rate steps by -");
     let evidence = stepped.finding("steady-state")["evidence"]
         .as_str()
         .unwrap();

@@ -135,7 +135,7 @@ fn a_file_in_memory_is_told() {
     run.caught(
         "durability",
         "doubt",
-        "all data lost on os crash because the data lies on tmpfs",
+        "all data lost on os crash because the data is on tmpfs",
     );
 }
 

@@ -134,7 +134,7 @@ fn a_replica_that_falls_behind_is_told() {
         };
         replica.execute(None, stop);
         let stopped = judged_while(&reads, None, |_| {});
-        stopped.caught("replication-lag", "doubt", "did not receive or apply");
+        stopped.caught("replication-lag", "doubt", "stopped receiving or applying");
     }
 }
 

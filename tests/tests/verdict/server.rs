@@ -89,7 +89,7 @@ fn who_stood_still_is_told_to_the_millisecond() {
             thread::sleep(pause);
         }
     });
-    frozen.caught("client-cpu", "doubt", "itself stood still 3 times for 2");
+    frozen.caught("client-cpu", "doubt", "itself paused 3 times for 2");
     frozen.passed("stalls");
 }
 

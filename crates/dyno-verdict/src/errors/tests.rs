@@ -93,7 +93,7 @@ fn work_was_done_and_not_too_fast() {
     assert!(
         nothing
             .evidence
-            .starts_with("Not one statement found or changed a row."),
+            .starts_with("No statement found or changed a row."),
         "{}",
         nothing.evidence
     );
@@ -111,7 +111,7 @@ fn work_was_done_and_not_too_fast() {
     let outside = expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 0.5)
     });
-    let told = "The sessions spent 50 % of their time outside of events";
+    let told = "The sessions spent 50 % of their time outside events";
     assert!(outside.evidence.starts_with(told), "{}", outside.evidence);
     let empty = expect("work-done", Doubt, |run| {
         let totals = &mut summary(run).totals;
@@ -372,7 +372,7 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
             why: "sessions of other users are hidden: GRANT PROCESS".to_owned(),
         });
     });
-    let known = "Who else was there is not known: sessions of other users are hidden";
+    let known = "Other sessions are not known: sessions of other users are hidden";
     assert!(hidden.evidence.contains(known), "{}", hidden.evidence);
     let old = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
@@ -380,7 +380,7 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
         drop_fact(run, "server.other_sessions");
     });
     assert!(
-        old.evidence.contains("was not observed"),
+        old.evidence.contains("were not observed"),
         "{}",
         old.evidence
     );

@@ -67,12 +67,9 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
         })
     };
     for (of, told) in [
-        (&[][..], "A load generator stood still 1 time for 1.5 s"),
-        (&[1], "The load generator gen2 stood still 1 time for 1.5 s"),
-        (
-            &[0, 1],
-            "The load generators gen1 and gen2 stood still 1 time",
-        ),
+        (&[][..], "A load generator paused 1 time for 1.5 s"),
+        (&[1], "The load generator gen2 paused 1 time for 1.5 s"),
+        (&[0, 1], "The load generators gen1 and gen2 paused 1 time"),
     ] {
         let found = found(of);
         assert!(found.evidence.starts_with(told), "{}", found.evidence);

@@ -27,7 +27,7 @@ pub const CASES: &[Case] = &[
         "the generator is frozen for 300 of every 600 ms",
         "SHAPES --reads=1 -c 4 -t 12s --warmup 0",
         "client-cpu",
-        "stood still",
+        "paused",
     )
     .while_(Act::DynoStops(stops(16, 300, 300)))
     .also(&["schedule-lag"]),
@@ -36,7 +36,7 @@ pub const CASES: &[Case] = &[
         "the generator is frozen for 200 ms each second",
         "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
         "client-cpu",
-        "stood still",
+        "paused",
     )
     .while_(Act::DynoStops(stops(11, 200, 800)))
     .also(&["schedule-lag"]),

@@ -100,7 +100,7 @@ pub const CASES: &[Case] = &[
         "the rate falls by two fifths at 12 s of 20",
         "SHAPES --reads=1 --step-at=12 --step=1.7 -c 4 -t 20s --warmup 0",
         "steady-state",
-        "its level steps by",
+        "the rate steps by",
     ),
     Case::new(
         On::Server(Postgres),

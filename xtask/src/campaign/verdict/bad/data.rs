@@ -21,10 +21,10 @@ const fn updates(on: On, what: &'static str, words: &'static str) -> Case {
 pub const CASES: &[Case] = &[
     point_selects(Mariadb, "the table is empty")
         .before(&["DELETE FROM sbtest1"])
-        .finds(Expect::Before("sbtest1 holds 0 rows")),
+        .finds(Expect::Before("sbtest1 has 0 rows")),
     point_selects(Postgres, "half of the rows are missing")
         .before(&["DELETE FROM sbtest1 WHERE id > 1000"])
-        .finds(Expect::Before("sbtest1 holds 1,000 rows")),
+        .finds(Expect::Before("sbtest1 has 1,000 rows")),
     point_selects(Mysql, "the table is missing")
         .before(&["DROP TABLE sbtest1"])
         .finds(Expect::Failure("tables are missing")),
@@ -35,11 +35,7 @@ pub const CASES: &[Case] = &[
     )
     .prepared(BEFORE)
     .before(&["DELETE FROM sbtest1"])
-    .finds(Expect::Check(
-        "row-counts",
-        "refuse",
-        "sbtest1 holds 0 rows",
-    ))
+    .finds(Expect::Check("row-counts", "refuse", "sbtest1 has 0 rows"))
     .also(&["work-done", "misses"]),
     Case::new(
         On::Server(Postgres),
