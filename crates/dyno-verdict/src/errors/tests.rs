@@ -289,7 +289,7 @@ fn the_server_counts_what_the_client_counts() {
     });
     let whose = "It listed other sessions: at most 25 of app from 10.0.0.7.";
     assert!(others.evidence.contains(whose), "{}", others.evidence);
-    assert!(others.advice.contains("Other clients"));
+    assert!(others.advice.contains("sessions of other clients"));
     expect("server-counters", NotChecked, |run| drop_series(run, "db."));
     expect("server-counters", NotChecked, |run| {
         let endpoint = summary(run).endpoints[0].clone();

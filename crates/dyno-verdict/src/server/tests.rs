@@ -384,11 +384,7 @@ fn replicas_keep_up() {
         let behind: Vec<f64> = (0..30).map(|s| 5e6 * f64::from(s)).collect();
         series(run, "db.replication.behind", &behind);
     });
-    assert!(
-        log.evidence.contains("138 MiB of the log"),
-        "{}",
-        log.evidence
-    );
+    assert!(log.evidence.contains("138 MiB of log"), "{}", log.evidence);
     let source = expect("replication-lag", NotChecked, |run| {
         fact(run, "server.replication", "source of 2 replicas")
     });
